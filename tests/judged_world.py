@@ -7,8 +7,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from ethogram.app.analyze import load_library
+from ethogram.app.judging.verdicts import VerdictInput, check_verdict, save_verdicts
 from ethogram.app.sweep import sweep
-from ethogram.app.verdicts import VerdictInput, check_verdict, save_verdicts
 from ethogram.config import Settings, load_settings
 from ethogram.models import Detection, Event, Verdict
 from ethogram.store import Store, open_store

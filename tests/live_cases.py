@@ -9,7 +9,6 @@ from datetime import datetime
 from typing import Any
 
 from ethogram.app.watch import Watch
-from ethogram.app.watch_state import load
 from ethogram.config import Settings
 from ethogram.engine.detect import find
 from ethogram.language.compiler import compile_patterns
@@ -77,7 +76,7 @@ def reloaded(watch: Watch, programs: Sequence[Program], cap: int) -> Watch:
     """Another watch that goes on where this one is, through JSON text."""
     text = json.dumps(watch.save())
     other = Watch.of_programs(programs, watch.settings, cap)
-    load(other, json.loads(text))
+    other.restore(json.loads(text))
     assert not other.notes
     assert json.dumps(other.save()) == text
     return other

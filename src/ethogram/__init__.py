@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from . import errors, verdicts
     from .agents.guard import Advice, RunGuard
     from .app.analyze import Analysis, analyze
-    from .app.assess import assess, assess_each
     from .app.conversation import Conversation, ConversationState
-    from .app.risk import SubjectRisk, subject_risk, subject_risks
+    from .app.judging.assess import assess, assess_each
+    from .app.judging.risk import SubjectRisk, subject_risk, subject_risks
     from .app.watch import Watch
     from .chat.escalation import detect_escalation_shape, detect_information_gathering
     from .chat.records import Mode
@@ -110,14 +110,14 @@ _HOMES = {
     "Risk": "models",
     "RunGuard": "agents.guard",
     "Scan": "lexicon",
-    "SubjectRisk": "app.risk",
+    "SubjectRisk": "app.judging.risk",
     "ThreadScan": "lexicon",
     "UsageTracker": "usage.tracker",
     "Verdict": "models",
     "Watch": "app.watch",
     "analyze": "app.analyze",
-    "assess": "app.assess",
-    "assess_each": "app.assess",
+    "assess": "app.judging.assess",
+    "assess_each": "app.judging.assess",
     "context_coherence": "chat.risk_model",
     "detect_escalation_shape": "chat.escalation",
     "detect_information_gathering": "chat.escalation",
@@ -131,8 +131,8 @@ _HOMES = {
     "scan": "lexicon",
     "scan_thread": "lexicon",
     "signal": "signals",
-    "subject_risk": "app.risk",
-    "subject_risks": "app.risk",
+    "subject_risk": "app.judging.risk",
+    "subject_risks": "app.judging.risk",
 }
 
 _MODULES = ("errors", "verdicts")

@@ -14,10 +14,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .app import accuracy as stored
 from .app.analyze import moment_of
-from .app.risk import opened
-from .app.verdicts import NonDetection, VerdictInput, check_verdict, save_verdicts
+from .app.judging import accuracy as stored
+from .app.judging.risk import opened
+from .app.judging.verdicts import NonDetection, VerdictInput, check_verdict, save_verdicts
 from .config import Settings
 from .config.settings import learning_in
 from .models import Detection, Verdict

@@ -119,7 +119,7 @@ def test_of_a_name_in_two_sources_one_must_be_chosen(folder, capsys):
     main(["store", "import", "a.jsonl", "--store", "s.db", "--source", "other"])
     capsys.readouterr()
     run("subject", "ann", code=2)
-    assert "several sources (input, other); say which with --source" in capsys.readouterr().err
+    assert "several sources (input, other): choose one with --source" in capsys.readouterr().err
     assert asked(capsys, "ann", "--source", "other")["source"] == "other"
 
 

@@ -71,8 +71,8 @@ def test_a_store_is_learnt_from_too(tmp_path: Path, capsys: pytest.CaptureFixtur
     ("people", "more", "said"),
     [
         (19, (), "at least 20 people with three weeks and 30 events"),
-        (20, ("--version", "1"), "versions 0 and 1 come with the package"),
-        (20, ("--date", "tomorrow"), "the date must be a day"),
+        (20, ("--version", "1"), "since 0 and 1 come with the package"),
+        (20, ("--date", "tomorrow"), "invalid date 'tomorrow': expected a day"),
     ],
 )
 def test_what_makes_no_cohort(

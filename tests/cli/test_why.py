@@ -90,16 +90,16 @@ def test_a_pattern_file_may_be_named_by_its_path(folder, capsys):
 @pytest.mark.parametrize(
     ("args", "said"),
     [
-        (("warm_then_cold", "an"), "no event of the input is by 'an'; did you mean 'ann'?"),
-        (("warm_then_cold", "zoe"), "no event of the input is by 'zoe'; it has ann"),
+        (("warm_then_cold", "an"), "no subject 'an' in the input; did you mean 'ann'?"),
+        (("warm_then_cold", "zoe"), "no subject 'zoe' in the input: expected ann"),
         (("warm_then_code", "ann"), "no pattern is named 'warm_then_code'; did you mean 'warm_then_cold'?"),
         (
             ("warm_then_cold@2", "ann"),
             "no pattern is named 'warm_then_cold@2'; did you mean 'warm_then_cold'?",
         ),
         (("hot_*", "ann"), "'hot_*' matches hot_for_long, hot_then_gone: expected one pattern"),
-        (("warm_then_cold", "ann", "--at", "ann-9"), "no event of the input is 'ann-9'; did you mean 'ann-"),
-        (("hot_for_long", "ann", "--target", "bo"), "hot_for_long looks at histories by subject; --target"),
+        (("warm_then_cold", "ann", "--at", "ann-9"), "no event 'ann-9' in the input; did you mean 'ann-"),
+        (("hot_for_long", "ann", "--target", "bo"), "hot_for_long groups by subject: --target"),
     ],
 )
 def test_a_question_that_makes_no_sense_is_answered_with_the_nearest(folder, capsys, args, said):

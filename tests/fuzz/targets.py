@@ -15,7 +15,7 @@ from ethogram import registry
 from ethogram.agents.hook import state_db
 from ethogram.agents.hook.replay import in_process
 from ethogram.app.chat_files import read_turns
-from ethogram.app.verdicts import read_verdicts
+from ethogram.app.judging.verdicts import read_verdicts
 from ethogram.config import load_settings
 from ethogram.config.learned import read_changes
 from ethogram.config.mutes import add_mute, read_mutes

@@ -219,11 +219,9 @@ class TurnWatch:
 
     def load(self, saved: Mapping[str, Any]) -> None:
         """Continue from a saved state."""
-        from .watch_state import load
-
         self._last = None if saved["last"] is None else moment(saved["last"])
         self._timed, self._number = saved["timed"], saved["number"]
-        load(self._watch, saved["watch"])
+        self._watch.restore(saved["watch"])
 
 
 class Conversation:

@@ -1,4 +1,4 @@
-"""The demo: example histories that ship with the package, and where they are."""
+"""The demo: example histories that ship with the package."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ HEADLINES = {
     "risk": "A chat that climbs: what one turn does not show",
     "network": "A network of agents: what one agent does not show",
 }
-"""What each family of examples is about, in the order of the demo."""
+"""Headline of each family of examples, in the order of the demo."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,22 +32,21 @@ class Example:
 
     @property
     def headline(self) -> str:
-        """What it is about."""
+        """The headline of its family."""
         return HEADLINES.get(self.family, self.family.replace("_", " ").capitalize())
 
 
 def examples() -> list[Example]:
     """The examples in the order of the demo; EthogramError where the package has none."""
-    folder = EXAMPLES
-    found = {path.stem: Example(path.stem, path) for path in sorted(folder.glob("*.jsonl"))}
-    if not found:
-        raise EthogramError(f"there are no examples in {folder}; install the package again")
-    listed = [name for name in HEADLINES if name in found]
-    return [found[name] for name in (*listed, *(name for name in found if name not in HEADLINES))]
+    paths = {path.stem: path for path in sorted(EXAMPLES.glob("*.jsonl"))}
+    if not paths:
+        raise EthogramError(f"there are no examples in {EXAMPLES}; install the package again")
+    names = dict.fromkeys((*(name for name in HEADLINES if name in paths), *paths))
+    return [Example(name, paths[name]) for name in names]
 
 
 def copy_examples(to: Path) -> list[Path]:
-    """The copies written. A file of that name with other content is left alone: BadUsage, nothing written."""
+    """Copy the examples to a folder; BadUsage, and nothing is written, where a file would be overwritten."""
     pairs = [(example.path.read_bytes(), to / example.path.name) for example in examples()]
     if to.exists() and not to.is_dir():
         raise BadUsage(f"{to} is a file; --copy takes a folder")
@@ -61,17 +60,17 @@ def copy_examples(to: Path) -> list[Path]:
 
 
 def together(analyses: Sequence[Analysis]) -> Analysis:
-    """Several analyses of different sources as one, for one page; each source keeps its own moment."""
+    """Several analyses of different sources as one, for one page; each source has its own `as_of`."""
     checked: dict[str, Checked] = {}
-    for analyse in (item for analysis in analyses for item in analysis.checked):
-        seen = checked.get(analyse.pattern, Checked(analyse.pattern, 0, 0, 0))
-        checked[analyse.pattern] = Checked(
-            analyse.pattern,
-            seen.histories + analyse.histories,
-            seen.detections + analyse.detections,
-            seen.insufficient + analyse.insufficient,
+    for item in (item for analysis in analyses for item in analysis.checked):
+        total = checked.get(item.pattern, Checked(item.pattern, 0, 0, 0))
+        checked[item.pattern] = Checked(
+            item.pattern,
+            total.histories + item.histories,
+            total.detections + item.detections,
+            total.insufficient + item.insufficient,
         )
-    traces = [analyse.traces for analyse in analyses]
+    traces = [analysis.traces for analysis in analyses]
     detections = [detection for analysis in analyses for detection in analysis.detections]
     return replace(
         analyses[0],
@@ -79,9 +78,9 @@ def together(analyses: Sequence[Analysis]) -> Analysis:
         kept=tuple(item for analysis in analyses for item in analysis.kept),
         insufficient=tuple(item for analysis in analyses for item in analysis.insufficient),
         checked=tuple(checked[name] for name in sorted(checked)),
-        as_of=max((analyse.as_of for analyse in analyses if analyse.as_of), default=None),
-        events=sum(analyse.events for analyse in analyses),
-        subjects=sum(analyse.subjects for analyse in analyses),
+        as_of=max((analysis.as_of for analysis in analyses if analysis.as_of), default=None),
+        events=sum(analysis.events for analysis in analyses),
+        subjects=sum(analysis.subjects for analysis in analyses),
         traces=Traces(
             tuple(line for trace in traces for line in trace.lines),
             {who: times for trace in traces for who, times in trace.moments.items()},

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
 from typing import Any
 
 from ..config import Settings
@@ -17,8 +16,8 @@ from ..errors import Conflict, Fault
 from ..fields import Count, Name, RecordStruct
 from ..ingest import in_order
 from ..language import ast
-from ..language.program import Place, Program, SequenceProgram, ThresholdProgram
-from ..models import EPOCH, Detection, Event
+from ..language.program import Program, SequenceProgram, ThresholdProgram
+from ..models import EPOCH, Event
 from ..models.record import Record
 from ..models.slotted import dataclass, replace
 from ..patterns.examples import Example
@@ -26,20 +25,25 @@ from ..patterns.library import Library
 from ..patterns.pattern_file import PatternFile
 from .analyze import measured_events
 
-# How far a pattern got in a history where it stayed quiet: what to change in it, or in its example.
-
 Positions = Mapping[tuple[str, str], int]
-"""(source, id) of an event to its position, as a person counts them."""
+"""(source, id) of an event to its position in the example, from 1."""
+ALL = "all"
+FIRES_AT_ITS_LAST = (ast.Sequence, ast.Combination, ast.Spread)
+"""The other shapes fire where they open, at their first event."""
 
 
 def how_far(program: Program, events: Sequence[Event], result: Found, positions: Positions) -> str:
-    """In a few words, what was lacking for the program to fire."""
+    """What was lacking for the program to fire, in a few words."""
     lacking = [item for item in result.insufficient if item.program.name == program.name]
     checked = result.checked.get(program.name, 0)
     if lacking and len(lacking) >= checked:
         return lacking[0].reason
     if program.is_combination:
-        return _parts_seen(program, result)
+        detected = {part for item in result.detections for part in parts_meant(program.parts, item.pattern)}
+        missing = [part for part in program.parts if part not in detected]
+        if missing:
+            return f"nothing was detected of {', '.join(missing)}"
+        return "all its parts were detected, but not together as the shape asks"
     if not checked:
         key = ", ".join(program.group_by)
         return f"no event has a reading that its shape names and all of its history: [{key}]"
@@ -52,14 +56,6 @@ def how_far(program: Program, events: Sequence[Event], result: Found, positions:
             return "no pause was longer than longer_than"
 
 
-def _parts_seen(program: Program, result: Found) -> str:
-    seen = {part for detection in result.detections for part in parts_meant(program.parts, detection.pattern)}
-    missing = [part for part in program.parts if part not in seen]
-    if missing:
-        return f"nothing was detected of {', '.join(missing)}"
-    return "all its parts were detected, but not together as the shape asks"
-
-
 def _steps_met(program: Program, body: SequenceProgram, events: Sequence[Event], positions: Positions) -> str:
     machine = SequenceMachine(program, body)
     reached, at = max(_standing(machine, history, positions) for history in histories(program, events))
@@ -67,7 +63,11 @@ def _steps_met(program: Program, body: SequenceProgram, events: Sequence[Event],
         return f"step {body.places[0].step!r} was not met at any event"
     if reached == len(body.places) - 1:
         return f"all steps stood at event {at}, but not within its limits"
-    return _stuck(body.places, reached, at)
+    step, following = body.places[reached].step, body.places[reached + 1].step
+    if step == following:
+        done, every = (sum(p.step == step for p in body.places[:n]) for n in (reached + 1, None))
+        return f"step {step!r} got to {done} of {every}, at event {at}"
+    return f"step {step!r} stood last at event {at}, and step {following!r} did not follow as it must"
 
 
 def _standing(machine: SequenceMachine, history: History, positions: Positions) -> tuple[int, int]:
@@ -78,14 +78,6 @@ def _standing(machine: SequenceMachine, history: History, positions: Positions) 
             event = history.events[max(links[place])]
             return place, positions[(event.source, event.id)]
     return -1, 0
-
-
-def _stuck(places: Sequence[Place], reached: int, at: int) -> str:
-    step, following = places[reached].step, places[reached + 1].step
-    if step == following:
-        done = sum(place.step == step for place in places[: reached + 1])
-        return f"step {step!r} got to {done} of {sum(place.step == step for place in places)}, at event {at}"
-    return f"step {step!r} stood last at event {at}, and step {following!r} did not follow as it must"
 
 
 def _truth(program: Program, body: ThresholdProgram, events: Sequence[Event]) -> str:
@@ -99,18 +91,11 @@ def _truth(program: Program, body: ThresholdProgram, events: Sequence[Event]) ->
     return f"its condition was never true (false: {truths.count(False)}, unknown: {truths.count(None)})"
 
 
-# Run every example of a pattern on both engines, and compare the result with what its author states.
-
-ALL = "all"
-FIRES_AT_ITS_LAST = (ast.Sequence, ast.Combination, ast.Spread)
-"""The other shapes fire where they open, at their first event."""
-
-
 @dataclass(frozen=True, slots=True)
 class ExampleResult(Record):
-    """One example of a pattern: what it states, what came, and whether the two agree.
+    """One example of a pattern: what is expected, what came, and whether the two agree.
 
-    `engine` is "all" where both engines say the same, as they should; else there is one result for each.
+    `engine` is "all" where both engines agree, as they should; else there is a result for each.
     """
 
     RECORD = "example"
@@ -128,7 +113,7 @@ class ExampleResult(Record):
 
     @property
     def fault(self) -> Fault:
-        """The failure as it is told."""
+        """The failure as a fault of the file."""
         text = f"{self.pattern}: {self.story!r} should {self.expected}, but {self.came}"
         where = "" if self.engine == ALL else f" ({self.engine} engine)"
         return Fault(self.path, self.line, self.column, text + where)
@@ -148,24 +133,30 @@ class ExampleSummary(RecordStruct):
 def run_examples(library: Library) -> list[ExampleResult]:
     """Every example of every chosen pattern on both engines, in order of patterns, as written.
 
-    A pattern's parts run with it; what they detect by themselves, and what it tells early as `name@k`, is
-    neither asked for nor held against it.
+    A pattern's parts run with it; their own detections, and its early ones as `name@k`, do not matter.
     """
-    return [result for file in library for result in _run_file(library, file)]
+    results = []
+    for file in library:
+        programs = replace(library, chosen=(file.name,)).programs
+        for example in file.examples:
+            both = [_run_example(file, programs, example, engine) for engine in ENGINES]
+            agree = len({(result.ok, result.came) for result in both}) == 1
+            results += [replace(both[0], engine=ALL)] if agree else both
+    return results
 
 
-def summary(proofs: Sequence[ExampleResult]) -> dict[str, Any]:
-    """How much was proved, and how many examples did not come as stated, over both engines."""
+def summary(results: Sequence[ExampleResult]) -> dict[str, Any]:
+    """How many examples were run, and how many failed, over both engines."""
     return ExampleSummary(
-        patterns=len({proof.pattern for proof in proofs}),
-        examples=len({(proof.path, proof.line, proof.column) for proof in proofs}),
-        engines=len(ENGINES) if proofs else 0,
-        failed=sum(not proof.ok for proof in proofs),
+        patterns=len({result.pattern for result in results}),
+        examples=len({(result.path, result.line, result.column) for result in results}),
+        engines=len(ENGINES) if results else 0,
+        failed=sum(not result.ok for result in results),
     ).to_dict()
 
 
 def summary_line(results: Sequence[ExampleResult]) -> str:
-    """The same for a person: '15 patterns, 52 examples, 2 engines: all passed'.
+    """The same in words: '15 patterns, 52 examples, 2 engines: all passed'.
 
     >>> summary_line([])
     '0 patterns, 0 examples, 0 engines: all passed'
@@ -177,18 +168,6 @@ def summary_line(results: Sequence[ExampleResult]) -> str:
     ]
     failed = record["failed"]
     return f"{', '.join(counts)}: {f'{failed} failed' if failed else 'all passed'}"
-
-
-def _run_file(library: Library, file: PatternFile) -> list[ExampleResult]:
-    programs = replace(library, chosen=(file.name,)).programs
-    return [result for example in file.examples for result in _on_both_engines(file, programs, example)]
-
-
-def _on_both_engines(file: PatternFile, programs: Sequence[Program], example: Example) -> list[ExampleResult]:
-    results = [_run_example(file, programs, example, engine) for engine in ENGINES]
-    if len({(result.ok, result.came) for result in results}) == 1:
-        return [replace(results[0], engine=ALL)]
-    return results
 
 
 def _run_example(
@@ -215,32 +194,28 @@ def _run_example(
 def _compare(
     file: PatternFile, programs: Sequence[Program], example: Example, engine: str
 ) -> tuple[bool, str]:
-    """Whether an example comes as stated, and in words what came."""
-    events, as_of = _asked(example)
+    """Whether an example comes as expected, and what came in words."""
+    as_of = example.as_of or max((event.at for event in example.events), default=EPOCH)
+    events = [event for event in in_order(example.events) if event.at <= as_of]
     # The default settings: a result is the same on every machine.
     measured, _ = measured_events(events, programs, Settings())
-    found = find(programs, measured, as_of=as_of, engine=engine)
+    result = find(programs, measured, as_of=as_of, engine=engine)
     own = {pattern.name for pattern in file.patterns}
-    first = next((detection for detection in found.detections if detection.pattern in own), None)
-    positions = _positions(example)
+    first = next((detection for detection in result.detections if detection.pattern in own), None)
+    positions: dict[tuple[str, str], int] = {}
+    for position, event in enumerate(example.events, start=1):
+        positions.setdefault((event.source, event.id), position)
     if first is not None:
-        at = _fired_at(file, first, positions)
-        return _is_stated(example, first, at), f"it fired {_place(at, first)}: {first.explanation}"
+        fires_last = isinstance(file.patterns[0].shape, FIRES_AT_ITS_LAST)
+        at = positions.get((first.source, first.last_event if fires_last else first.first_event))
+        ok = example.fires and example.at in (None, at) and example.severity in (None, first.severity)
+        name = f" as {first.pattern}" if "." in first.pattern else ""
+        return ok, f"it fired at event {at} with severity {first.severity}{name}: {first.explanation}"
     if not example.fires:
         return True, "it stayed quiet"
     main = [program for program in programs if program.name in own]
-    reasons = dict.fromkeys(how_far(program, measured, found, positions) for program in main)
+    reasons = dict.fromkeys(how_far(program, measured, result, positions) for program in main)
     return False, f"it stayed quiet: {'; '.join(reasons)}"
-
-
-def _asked(example: Example) -> tuple[list[Event], datetime]:
-    """The events up to the moment of the question, and that moment."""
-    as_of = example.as_of or max((event.at for event in example.events), default=EPOCH)
-    return [event for event in in_order(example.events) if event.at <= as_of], as_of
-
-
-def _is_stated(example: Example, first: Detection, at: int | None) -> bool:
-    return example.fires and example.at in (None, at) and example.severity in (None, first.severity)
 
 
 def _expected(example: Example) -> str:
@@ -248,22 +223,3 @@ def _expected(example: Example) -> str:
         return "stay quiet"
     at = "" if example.at is None else f" at event {example.at}"
     return f"fire{at}" + ("" if example.severity is None else f" with severity {example.severity}")
-
-
-def _place(at: int | None, first: Detection) -> str:
-    name = f" as {first.pattern}" if "." in first.pattern else ""
-    return f"at event {at} with severity {first.severity}{name}"
-
-
-def _positions(example: Example) -> Positions:
-    """Where each event stands in the example as written, from 1."""
-    record: dict[tuple[str, str], int] = {}
-    for position, event in enumerate(example.events, start=1):
-        record.setdefault((event.source, event.id), position)
-    return record
-
-
-def _fired_at(file: PatternFile, detection: Detection, positions: Positions) -> int | None:
-    shape = file.patterns[0].shape
-    event = detection.last_event if isinstance(shape, FIRES_AT_ITS_LAST) else detection.first_event
-    return positions.get((detection.source, event))

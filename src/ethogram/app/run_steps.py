@@ -64,15 +64,15 @@ class RunStep:
 class AgentSteps:
     """The steps of one agent in one run, from its events in order; `wanted` are event ids to locate."""
 
-    def __init__(self, wanted: frozenset[str]) -> None:
+    def __init__(self, wanted: frozenset[str] = frozenset()) -> None:
         self.steps: list[RunStep] = []
         self.numbers: dict[str, int] = {}
         self._wanted = wanted
         self._calls: dict[str, int] = {}
         self._early: RunStep | None = None
 
-    def add(self, event: Event) -> None:
-        """Add an event. Events before the first action count to that."""
+    def add(self, event: Event) -> int:
+        """Add an event and return its step, 0 before the first action; such events count to that."""
         call, number = _text(event.attributes.get("call_id")), max(len(self.steps), 1)
         if event.kind == "action":
             number = len(self.steps) + 1
@@ -88,9 +88,10 @@ class AgentSteps:
             self.numbers[event.id] = number
         if self.steps:
             self.steps[number - 1].add(event)
-        else:
-            self._early = self._early or RunStep(event.at, event.at)
-            self._early.add(event)
+            return number
+        self._early = self._early or RunStep(event.at, event.at)
+        self._early.add(event)
+        return 0
 
     def number(self, event: str, at: datetime) -> int:
         """Return the step, from 1, of an event; of an unknown one, the last that had begun at that time."""

@@ -65,7 +65,7 @@ def run_report(
     for detection in detections:
         if detection.thread is not None and (key := (detection.source, detection.thread)) in by_run:
             by_run[key].append(detection)
-    runs = {key: RunBuilder(key, found) for key, found in by_run.items()}
+    runs = {key: RunBuilder(key, own) for key, own in by_run.items()}
     for batch in batches_of(events):
         measurer = Measurer(READINGS, Options.of(settings))
         for event in batch:

@@ -25,14 +25,18 @@ from ..patterns.library import Library
 from ..store.protocol import Store, SubjectRow
 from .readings import measured_events, only_scorers
 
-# Stages: how far a sequence has come in a history and could still go on from.
+Trend = Annotated[str, one_of("rising", "falling", "steady", "")]
+LAST = 50
+"""Readings that averages and trends are computed over."""
+STEADY = 0.2
+"""A tau below this, either way, is no trend."""
 
 
 @dataclass(frozen=True, slots=True)
 class Stage(Record):
-    """A sequence under way: so many of its steps were reached, the last at `at`, the first at `since`.
+    """A partial match of a sequence: `reached` of its steps, the first at `since`, the last at `at`.
 
-    A step that must be met three times counts as three. `next` is the step it waits for.
+    A step that must be met three times counts as three. `next` is the step that comes next.
     """
 
     pattern: str
@@ -48,7 +52,7 @@ class Stage(Record):
 
 
 def stages(programs: Sequence[Program], events: Sequence[Event], as_of: datetime) -> Iterator[Stage]:
-    """Every sequence that has begun and could still be completed, the furthest of each history."""
+    """Every partial match that could still be completed, the furthest of each history."""
     for program in programs:
         if not isinstance(program.body, SequenceProgram):
             continue
@@ -56,58 +60,52 @@ def stages(programs: Sequence[Program], events: Sequence[Event], as_of: datetime
         for history in histories(program, events):
             if program.timed_only and not history.timed:
                 continue
-            state = Replay(machine, history).state
-            link = _furthest(machine, history, state, history.n, micros(as_of))
-            if link is not None:
-                yield _stage(machine, history, link)
-
-
-def _stage(machine: SequenceMachine, history: History, link: Link) -> Stage:
-    program, reached = machine.program, len(link.chain())
-    return Stage(
-        pattern=program.name,
-        title=program.title,
-        history=dict(zip(program.group_by, history.key, strict=True)),
-        reached=reached,
-        steps=len(machine.steps),
-        step=machine.steps[reached - 1],
-        next=machine.steps[reached],
-        since=link.first.event.at,
-        at=link.seen.event.at,
-        event=link.seen.event.id,
-    )
+            state, places = Replay(machine, history).state, len(machine.steps) - 1
+            link = _furthest(machine, history, state, history.n, micros(as_of), places)
+            if link is None:
+                continue
+            reached = len(link.chain())
+            yield Stage(
+                pattern=program.name,
+                title=program.title,
+                history=dict(zip(program.group_by, history.key, strict=True)),
+                reached=reached,
+                steps=len(machine.steps),
+                step=machine.steps[reached - 1],
+                next=machine.steps[reached],
+                since=link.first.event.at,
+                at=link.seen.event.at,
+                event=link.seen.event.id,
+            )
 
 
 def _furthest(
-    machine: SequenceMachine, history: History, state: SequenceState | None, coming: int, now: int
+    machine: SequenceMachine,
+    history: History,
+    state: SequenceState | None,
+    position: int,
+    us: int,
+    places: int,
 ) -> Link | None:
-    """The furthest chain to which an event at a position and a time could be the next place."""
-    for i in range(len(machine.steps) - 2, -1, -1):
+    """The furthest chain of at most so many places that an event at this position and time could continue."""
+    for i in range(places - 1, -1, -1):
         link = None if state is None else state.standing[i]
-        if state is None or link is None or link.first.position <= state.fired or state.blocked[i + 1]:
+        if state is None or link is None or link.first.position <= state.fired:
             continue
-        following = Seen(coming, link.seen.event, now, {})
-        if machine.reaches(i + 1, link.seen, coming, now, history.timed) and machine.inside(
-            link.first, following, history.timed
+        if i + 1 < len(machine.steps) and (
+            state.blocked[i + 1] or not machine.reaches(i + 1, link.seen, position, us, history.timed)
         ):
+            continue
+        if machine.inside(link.first, Seen(position, link.seen.event, us, {}), history.timed):
             return link
     return None
-
-
-# Where a subject stands: what it did, where its readings go, what was detected, what is under way.
-
-Trend = Annotated[str, one_of("rising", "falling", "steady", "")]
-LAST = 50
-"""Readings that averages and trends are taken over."""
-STEADY = 0.2
-"""A tau of less than this, either way, is no trend."""
 
 
 @dataclass(frozen=True, slots=True)
 class SignalContext(Record):
     """One signal of a subject over its newest readings. A category has `values`, a number the rest.
 
-    `rise` is what a straight line through them gains, `tau` from -1 (always falling) to 1 (always rising).
+    `rise` is the gain of a straight line through them, `tau` from -1 (always falling) to 1 (always rising).
     """
 
     JSON = "signal count latest values mean rise tau trend"
@@ -123,7 +121,7 @@ class SignalContext(Record):
 
     @property
     def trend(self) -> Trend:
-        """rising, falling or steady; '' where there is none to speak of."""
+        """rising, falling or steady; '' for a category or a single reading."""
         if self.tau is None:
             return ""
         return "steady" if abs(self.tau) < STEADY else "rising" if self.tau > 0 else "falling"
@@ -181,26 +179,30 @@ def subject_context(
     library: Library | None = None,
     settings: Settings | None = None,
 ) -> SubjectContext:
-    """Where a subject stands at a moment, from the store alone; of a subject without events, an empty one.
+    """Where a subject stands at a moment, from the store alone; it may have no events.
 
-    `library` are the patterns whose stages are told; without it none are. Detections are those that sweeps
-    kept; what was detected later than `as_of` is left out.
+    Partial matches are those of the patterns in `library`. Detections are those that sweeps saved, up to
+    `as_of`.
     """
     settings = settings or Settings()
-    programs = (
-        [] if library is None else [program for program in library.programs if library.is_chosen(program)]
-    )
-    staged = [program for program in programs if isinstance(program.body, SequenceProgram)]
-    value = list(store.events([(source, name)], until=as_of))
-    supplied, _ = only_scorers(value, settings.scorers)
-    measured, _ = measured_events(supplied, staged, settings)
+    programs = [
+        program
+        for program in (() if library is None else library.programs)
+        if library is not None and library.is_chosen(program) and isinstance(program.body, SequenceProgram)
+    ]
+    stored = list(store.events([(source, name)], until=as_of))
+    supplied, _ = only_scorers(stored, settings.scorers)
+    measured, _ = measured_events(supplied, programs, settings)
     events, _ = only_scorers(measured, settings.scorers)
-    kept = store.detections(subjects=[(source, name)], parts=False)
-    told = [item for item in kept if item.detected_at <= as_of and item.status != "shadow"]
-    if told and store.has_verdicts():
-        from .accuracy import with_probabilities  # which brings in numpy
+    detections = [
+        item
+        for item in store.detections(subjects=[(source, name)], parts=False)
+        if item.detected_at <= as_of and item.status != "shadow"
+    ]
+    if detections and store.has_verdicts():
+        from .judging.accuracy import with_probabilities  # imports NumPy
 
-        told = with_probabilities(told, store, settings)
+        detections = with_probabilities(detections, store, settings)
     return SubjectContext(
         source=source,
         subject=name,
@@ -209,12 +211,12 @@ def subject_context(
         timed=all(event.timed for event in events),
         first_at=events[0].at if events else None,
         last_at=events[-1].at if events else None,
-        kinds=_counted(event.kind for event in value),
+        kinds=_counted(event.kind for event in stored),
         targets=_counted(event.target for event in events if event.target is not None),
         threads=len({event.thread for event in events if event.thread is not None}),
         signals=tuple(signal_contexts(events)),
-        detections=tuple(told),
-        stages=tuple(stages(staged, events, as_of)),
+        detections=tuple(detections),
+        stages=tuple(stages(programs, events, as_of)),
     )
 
 
@@ -223,7 +225,7 @@ def _counted(names: Iterable[str]) -> dict[str, int]:
 
 
 def signal_contexts(events: Sequence[Event], last: int = LAST) -> list[SignalContext]:
-    """Every signal the events carry, by name."""
+    """Every signal of the events, by name."""
     readings: dict[str, list[Value]] = {}
     for event in events:
         for signal, value in event.readings.items():
@@ -245,27 +247,24 @@ def _signal(name: str, values: list[Value], last: int) -> SignalContext:
 
 
 def find_subject(store: Store, name: str, source: str | None = None) -> SubjectRow:
-    """The one subject of that name; BadUsage where there is none, or one in each of several sources."""
-    found = store.subjects(name, source)
-    if len(found) == 1:
-        return found[0]
-    if found:
-        sources = ", ".join(item.source for item in found)
-        raise BadUsage(f"{name!r:.80} is a subject of several sources ({sources}); say which with --source")
+    """The subject of that name; BadUsage where there is none, or one in each of several sources."""
+    rows = store.subjects(name, source)
+    if len(rows) == 1:
+        return rows[0]
+    if rows:
+        sources = ", ".join(item.source for item in rows)
+        raise BadUsage(f"{name!r:.80} is a subject of several sources ({sources}): choose one with --source")
     every = [source.name for source in store.sources().values()]
     if source is not None and source not in every:
-        near = did_you_mean(source, every) or f"; there are {', '.join(every[:5])}"
+        near = did_you_mean(source, every) or f": expected one of {', '.join(every[:5])}"
         raise BadUsage(f"no source {source!r:.80} in the store{near}")
     known = [subject.name for subject in store.subjects(source=source)]
     raise BadUsage(f"no subject {name!r:.80} in the store{did_you_mean(name, known)}")
 
 
-# Progress: how far sequences have come that have not fired.
-
-
 @dataclass(frozen=True, slots=True)
 class Progress(Record):
-    """How far a sequence that has not fired has come in one history.
+    """How far a sequence has come in one history without firing.
 
     `stage` counts whole steps, `events` matched events, `since` and `last` are the times of the first and the
     newest of them.
@@ -285,43 +284,33 @@ class Progress(Record):
 
 
 def progress_of(engine: Engine, subject: str, source: str | None) -> list[Progress]:
-    """Every sequence that has come some way in a history of the subject."""
-    progresses: list[Progress] = []
+    """Every partial match in a history of the subject."""
+    result: list[Progress] = []
     for group in engine.groups:
         for k, machine in group.steps:
             if not isinstance(machine, SequenceMachine):
                 continue
             for key, history in group.histories.items():
                 if key[group.subject] == subject and source in (None, key[0]):
-                    progresses += _progress(machine, history, history.states[k])
-    return progresses
+                    result += _progress(machine, history, history.states[k])
+    return result
 
 
 def _progress(machine: SequenceMachine, history: History, state: SequenceState | None) -> Iterator[Progress]:
-    """The furthest chain that could still become a detection, if there is one."""
-    steps = list(dict.fromkeys(machine.steps))
-    for i in range(len(machine.steps) - 1, -1, -1):
-        link = None if state is None else state.standing[i]
-        if state is None or link is None or link.first.position <= state.fired:
-            continue
-        newest = Seen(history.n - 1, link.seen.event, history.us, {})
-        if i + 1 < len(machine.steps) and not machine.reaches(
-            i + 1, link.seen, newest.position, newest.us, history.timed
-        ):
-            continue
-        if not machine.inside(link.first, newest, history.timed):
-            continue
-        step = machine.steps[i]
-        is_whole = i + 1 == len(machine.steps) or machine.steps[i + 1] != step
-        yield Progress(
-            pattern=machine.program.name,
-            source=history.source,
-            history=dict(zip(machine.program.group_by, history.key, strict=True)),
-            stage=steps.index(step) + is_whole,
-            of=len(steps),
-            step=step,
-            events=i + 1,
-            since=link.first.event.at,
-            last=link.seen.event.at,
-        )
+    link = _furthest(machine, history, state, history.n - 1, history.us, len(machine.steps))
+    if link is None:
         return
+    reached, steps = len(link.chain()), list(dict.fromkeys(machine.steps))
+    step = machine.steps[reached - 1]
+    is_whole = step not in machine.steps[reached : reached + 1]
+    yield Progress(
+        pattern=machine.program.name,
+        source=history.source,
+        history=dict(zip(machine.program.group_by, history.key, strict=True)),
+        stage=steps.index(step) + is_whole,
+        of=len(steps),
+        step=step,
+        events=reached,
+        since=link.first.event.at,
+        last=link.seen.event.at,
+    )

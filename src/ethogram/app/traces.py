@@ -1,4 +1,4 @@
-"""Traces: how the signals that counted went over time, for whoever draws the detections."""
+"""Traces: readings over time of the signals behind detections, for charts."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from ..models import Detection, Event, Value
 from ..models.slotted import dataclass, field
 
 MOST = 500
-"""Points kept of one signal in one history."""
+"""Points of one signal in one history."""
 
 Who = tuple[str, str]
-Whose = tuple[str, tuple[tuple[str, Value], ...]]
+HistoryKey = tuple[str, tuple[tuple[str, Value], ...]]
 """A source and the fields of a history."""
 T = TypeVar("T")
 
@@ -33,10 +33,10 @@ class Trace:
 
 @dataclass(frozen=True, slots=True)
 class Traces:
-    """What stands behind the detections.
+    """The readings and events behind detections.
 
     `moments` are the times of all events of each (source, subject) with a detection, at most MOST;
-    `as_of` is the moment of the question by source; `untimed` are sources whose times only keep order.
+    `as_of` is the moment of the evaluation by source; `untimed` are sources without times.
     """
 
     lines: tuple[Trace, ...] = ()
@@ -47,33 +47,42 @@ class Traces:
 
 def trace(detections: Sequence[Detection], events: Iterable[Event], as_of: datetime) -> Traces:
     """The traces of the signals named in the detections' evidence. Events must be measured and in order."""
-    wanted, proof = _wanted(detections)
-    moments: dict[Who, list[tuple[datetime, bool]]] = {
-        (detection.source, detection.subject): [] for detection in detections
-    }
-    record: dict[tuple[Whose, str], list[tuple[datetime, float, bool]]] = {}
+    wanted: dict[Who, dict[HistoryKey, dict[str, None]]] = {}  # subject -> history -> signals
+    proof: set[Who] = set()  # source and id of every event that is evidence
+    for detection in detections:
+        key = (detection.source, tuple(detection.history.items()))
+        signals = wanted.setdefault((detection.source, detection.subject), {}).setdefault(key, {})
+        for evidence in detection.evidence:
+            proof.add((detection.source, evidence.event))
+            signals |= dict.fromkeys(
+                name for name, value in evidence.readings.items() if not isinstance(value, str)
+            )
+    moments: dict[Who, list[tuple[datetime, bool]]] = {who: [] for who in wanted}
+    points: dict[tuple[HistoryKey, str], list[tuple[datetime, float, bool]]] = {}
     untimed = set()
     for event in events:
         who = (event.source, event.subject)
         if who not in moments:
             continue
-        moments[who].append((event.at, (event.source, event.id) in proof))
+        is_proof = (event.source, event.id) in proof
+        moments[who].append((event.at, is_proof))
         if not event.timed:
             untimed.add(event.source)
-        for whose, signals in wanted.get(who, {}).items():
-            if _is_in(event, whose):
+        for key, signals in wanted[who].items():
+            if all(_field(event, name) == value for name, value in key[1]):
                 for signal in signals:
-                    value = event.readings.get(signal)
-                    if isinstance(value, (int, float)):
-                        counted = (event.source, event.id) in proof
-                        record.setdefault((whose, signal), []).append((event.at, float(value), counted))
-    lines = tuple(_line(whose, signal, points) for (whose, signal), points in sorted(record.items(), key=str))
-    seen = {who: tuple(at for at, _ in thin(times, MOST)) for who, times in moments.items()}
-    return Traces(lines, seen, {detection.source: as_of for detection in detections}, frozenset(untimed))
+                    if isinstance(value := event.readings.get(signal), (int, float)):
+                        points.setdefault((key, signal), []).append((event.at, float(value), is_proof))
+    return Traces(
+        tuple(_trace(key, signal, own) for (key, signal), own in sorted(points.items(), key=str)),
+        {who: tuple(at for at, _ in thin(times, MOST)) for who, times in moments.items()},
+        {detection.source: as_of for detection in detections},
+        frozenset(untimed),
+    )
 
 
 def joined_traces(some: Iterable[Traces], who: Iterable[Who]) -> Traces:
-    """The traces of several lots of subjects that share none, as `trace` gives them, in order of `who`."""
+    """The traces of disjoint sets of subjects as one, in order of `who`."""
     every = list(some)
     lines = [line for item in every for line in item.lines]
     lines.sort(key=lambda line: str(((line.source, tuple(line.history.items())), line.signal)))
@@ -86,7 +95,7 @@ def joined_traces(some: Iterable[Traces], who: Iterable[Who]) -> Traces:
 def thin(points: Sequence[T], most: int) -> list[T]:
     """At most `most` points, evenly chosen, with all whose last item is true, and both ends.
 
-    Of more proofs than `most`, evenly chosen ones.
+    Where more than `most` are true, evenly chosen ones of them.
 
     >>> thin([(1, False), (2, False), (3, True), (4, False), (5, False)], 3)
     [(1, False), (3, True), (5, False)]
@@ -102,34 +111,12 @@ def thin(points: Sequence[T], most: int) -> list[T]:
     return [points[index] for index in sorted({*indexes, *even})]
 
 
-def _wanted(
-    detections: Sequence[Detection],
-) -> tuple[dict[Who, dict[Whose, dict[str, None]]], set[tuple[str, str]]]:
-    """Signals by history by subject; and the (source, id) of every event that is evidence."""
-    wanted: dict[Who, dict[Whose, dict[str, None]]] = {}
-    proof: set[tuple[str, str]] = set()
-    for detection in detections:
-        whose = (detection.source, tuple(detection.history.items()))
-        signals = wanted.setdefault((detection.source, detection.subject), {}).setdefault(whose, {})
-        for evidence in detection.evidence:
-            proof.add((detection.source, evidence.event))
-            signals |= dict.fromkeys(
-                name for name, value in evidence.readings.items() if not isinstance(value, str)
-            )
-    return wanted, proof
-
-
-def _is_in(event: Event, whose: Whose) -> bool:
-    """Whether an event belongs to a history, by the values of its fields."""
-    return all(_field(event, name) == value for name, value in whose[1])
-
-
 def _field(event: Event, name: str) -> Value | None:
     reading = None if name in FIELDS else event.readings.get(name)
     return attribute(event, name) if reading is None else reading
 
 
-def _line(whose: Whose, signal: str, points: list[tuple[datetime, float, bool]]) -> Trace:
-    history = dict(whose[1])
-    kept = tuple((at, value) for at, value, _ in thin(points, MOST))
-    return Trace(whose[0], str(history.get("subject", "")), history, signal, kept, len(points))
+def _trace(key: HistoryKey, signal: str, points: list[tuple[datetime, float, bool]]) -> Trace:
+    source, history = key[0], dict(key[1])
+    shown = tuple((at, value) for at, value, _ in thin(points, MOST))
+    return Trace(source, str(history.get("subject", "")), history, signal, shown, len(points))

@@ -5,120 +5,35 @@ from __future__ import annotations
 import logging
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import fields
 from datetime import UTC, datetime
 from pathlib import Path
-from threading import Lock, RLock
+from threading import RLock
 from typing import Any
 
 from ..config import Settings
+from ..engine.combination import Combining
 from ..engine.contagion import Told
+from ..engine.live.state import load_engine, save_engine, version_of
 from ..errors import BadUsage, EthogramError
 from ..language.history import CAP
 from ..language.program import Program
-from ..models import Detection, Event
+from ..models import Detection, Event, Evidence, micros, moment
+from ..models.detection import TIMES
 from ..models.mute import Mute
 from ..patterns.library import Library
 from .analyze import load_library
-from .intake import Arrivals, Intake, utc
-from .mute import FACTS, mutes
+from .intake import Arrivals, Intake
+from .mute import FACTS
+from .mute import mutes as is_muted_by
 from .subject import Progress, progress_of
 
-# Mutes live: what an entry mutes is not told, but counted.
-
-
-class Muter:
-    """Entries, and how many detections each has muted, as often as one would have been told."""
-
-    def __init__(self, entries: Sequence[Mute], clock: Callable[[], datetime]) -> None:
-        self.entries = tuple(entries)
-        self.muted: Counter[str] = Counter()
-        self._clock = clock
-
-    def entry(self, detection: Detection, arrivals: Mapping[str, Arrivals]) -> Mute | None:
-        """The first entry that mutes a detection now, or None."""
-        if not self.entries:
-            return None
-        now, known = self._clock(), _evidence(detection, arrivals.get(detection.source))
-        for entry in self.entries:
-            # A path or command of an event that is no longer known could be one that nobody agreed to.
-            if entry.is_expired(now) or (known is None and not FACTS.keys().isdisjoint(entry.asks)):
-                continue
-            if mutes(entry, detection, known or {}):
-                return entry
-        return None
-
-    def is_muted(self, detection: Detection, arrivals: Mapping[str, Arrivals]) -> bool:
-        """Whether a detection is not to be told; it is counted then."""
-        entry = self.entry(detection, arrivals)
-        if entry is not None:
-            self.muted[entry.id] += 1
-        return entry is not None
-
-
-def _evidence(detection: Detection, arrivals: Arrivals | None) -> dict[tuple[str, str], Event] | None:
-    """The events that are evidence, by source and id; None where one of them is not known any more."""
-    record: dict[tuple[str, str], Event] = {}
-    for evidence in detection.evidence:
-        known = None if arrivals is None else arrivals.recall(evidence.event)
-        if not isinstance(known, Event):
-            return None
-        record[detection.source, evidence.event] = known
-    return record
-
-
-# Telling: which detections of a watch anybody hears of, and who is called.
-
-KEPT = 1_000
+FORMAT = 3
+"""Of a saved watch."""
+MOST_SAVED = 1_000
+"""Detections of shadow patterns, and errors of callbacks."""
 Callback = Callable[[Detection], object]
 _log = logging.getLogger("ethogram")
-
-
-class Teller:
-    """Knows the chosen patterns, the mutes and the callback. `kept`: detections of shadow patterns."""
-
-    def __init__(self, chosen: set[str], muter: Muter, callback: Callback | None) -> None:
-        self.muter = muter
-        self.kept: deque[Detection] = deque(maxlen=KEPT)
-        self.errors: deque[Exception] = deque(maxlen=KEPT)
-        self._chosen, self._callback = chosen, callback
-        self._counting = Lock()
-
-    def is_told(self, detection: Detection) -> bool:
-        """Whether a detection is for anybody's ears, mutes aside."""
-        return detection.pattern in self._chosen and detection.status != "shadow"
-
-    def is_heard(self, detection: Detection, arrivals: Mapping[str, Arrivals]) -> bool:
-        """Whether a detection is told and not muted; nothing is counted."""
-        return self.is_told(detection) and self.muter.entry(detection, arrivals) is None
-
-    def tell(self, tolds: Sequence[Told], arrivals: Mapping[str, Arrivals]) -> list[Detection]:
-        """Those of the detections that are told, after the callback has had each."""
-        found = []
-        for _, item in tolds:
-            if not self.is_told(item):
-                if item.pattern in self._chosen:
-                    self.kept.append(item)
-            elif not self.muter.entries or not self._is_muted(item, arrivals):
-                found.append(item)
-        if self._callback is not None:
-            for item in found:
-                self._call(self._callback, item)
-        return found
-
-    def _is_muted(self, detection: Detection, arrivals: Mapping[str, Arrivals]) -> bool:
-        with self._counting:
-            return self.muter.is_muted(detection, arrivals)
-
-    def _call(self, callback: Callback, detection: Detection) -> None:
-        try:
-            callback(detection)
-        except Exception as error:
-            # The watch and the caller of `observe` have nothing to do with it.
-            self.errors.append(error)
-            _log.exception("a callback failed on detection %s", detection.id)
-
-
-# Watch: events as they happen, and what follows from each at once.
 
 
 def _now() -> datetime:
@@ -126,15 +41,14 @@ def _now() -> datetime:
 
 
 class Watch:
-    """Watches subjects live. `observe` gives what opened, rose in severity or closed with an event.
+    """Watches subjects live. `observe` returns what opened, rose in severity or closed with an event.
 
-    Patterns and settings are those of `analyze`; what is found is the same once `flush` was called. What
-    one of the `mutes` asks for is not told but counted. `notes` says what could not be loaded. Safe from
-    several threads.
+    Patterns and settings are those of `analyze`, and so are the detections once `flush` was called. What one
+    of the `mutes` asks for is not reported but counted. `notes` says what could not be loaded. Thread-safe.
 
     >>> watch = Watch(patterns=["echoed_instruction"])
     >>> event = {"at": "2026-01-01T12:00:00Z", "subject": "ann", "readings": {"MAN_INJECTION": 0.8}}
-    >>> [(found.pattern, found.state) for found in watch.observe(event)]
+    >>> [(detection.pattern, detection.state) for detection in watch.observe(event)]
     [('echoed_instruction', 'closed')]
     """
 
@@ -148,32 +62,47 @@ class Watch:
         cap: int = CAP,
         mutes: Sequence[Mute] = (),
     ) -> None:
-        self.settings = settings = settings or Settings()
+        settings = settings or Settings()
         library = patterns if isinstance(patterns, Library) else load_library(patterns, settings)
         chosen = {program.name for program in library.programs if library.is_chosen(program)}
-        self._start(
-            Intake(library.programs, settings, library.kinds, clock, cap),
-            Teller(chosen, Muter(_checked(mutes), clock), on_detection),
-            clock,
-        )
+        if not all(isinstance(entry, Mute) for entry in mutes):
+            raise BadUsage(
+                "mutes takes Mute records; ethogram.config.mutes.read_mutes reads them from a file"
+            )
+        self._start(library.programs, chosen, settings, library.kinds, clock, cap, on_detection, mutes)
 
-    def _start(self, intake: Intake, teller: Teller, clock: Callable[[], datetime]) -> None:
-        self._intake, self._teller, self._clock = intake, teller, clock
-        self._lock = RLock()
+    def _start(
+        self,
+        programs: Sequence[Program],
+        chosen: set[str],
+        settings: Settings,
+        kinds: Mapping[str, str],
+        clock: Callable[[], datetime],
+        cap: int,
+        callback: Callback | None = None,
+        mutes: Sequence[Mute] = (),
+    ) -> None:
+        self.settings = settings
         self.notes: list[str] = []
+        self.kept: deque[Detection] = deque(maxlen=MOST_SAVED)
+        """The newest detections of shadow patterns."""
+        self.errors: deque[Exception] = deque(maxlen=MOST_SAVED)
+        """The newest exceptions that callbacks raised."""
+        self._intake = Intake(programs, settings, kinds, clock, cap)
+        self._chosen, self._callback, self._clock = chosen, callback, clock
+        self._mutes = tuple(mutes)
+        self._muted: Counter[str] = Counter()
+        self._lock = RLock()
 
     @classmethod
     def of_programs(
         cls, programs: Sequence[Program], settings: Settings | None = None, cap: int = CAP
     ) -> Watch:
-        """A watch for compiled programs, all of them told."""
+        """A watch for compiled programs, all of which are reported."""
         watch = cls.__new__(cls)
-        watch.settings = settings or Settings()
-        teller = Teller({program.name for program in programs}, Muter((), _now), None)
-        watch._start(Intake(programs, watch.settings, {}, _now, cap), teller, _now)
+        names = {program.name for program in programs}
+        watch._start(programs, names, settings or Settings(), {}, _now, cap)
         return watch
-
-    # What comes in.
 
     def observe(self, event: Event | Mapping[str, Any]) -> list[Detection]:
         """The detections that opened, rose in severity or closed with this event, each as it is now.
@@ -182,47 +111,46 @@ class Watch:
         came before is ignored; one with the same id and other content is a Conflict and changes nothing. One
         dated more than `settings.max_future` ahead of the clock raises BadEvents and changes nothing either.
         """
-        intake = self._intake
         with self._lock:
-            detections = intake.observe(event)
-        return self._tell(detections) if detections else []
+            changes = self._intake.observe(event)
+        return self._report(changes) if changes else []
 
     def observe_many(self, events: Iterable[Event | Mapping[str, Any]]) -> list[Detection]:
-        """What `observe` gives for each of these events in turn, all together.
+        """The results of `observe` for each of these events in turn, all together.
 
-        Where an event is refused, those behind it have not been observed. Those before it have: what they
-        brought about has gone to the callback, and is in the error's `told`.
+        Where an event is refused, those behind it have not been observed. Those before it have: their
+        detections went to the callback, and are in the error's `told`.
         """
-        tolds: list[Told] = []
+        changes: list[Told] = []
         intake = self._intake
         try:
             with self._lock:
                 for event in events:
                     if new := intake.observe(event):
-                        tolds += new
+                        changes += new
         except EthogramError as error:
-            error.told = self._tell(tolds)  # type: ignore[attr-defined]
+            error.told = self._report(changes)  # type: ignore[attr-defined]
             raise
-        return self._tell(tolds)
+        return self._report(changes)
 
     def tick(self, as_of: datetime | None = None) -> list[Detection]:
-        """What becomes known because time has passed: silences, and combinations of what was seen.
+        """What becomes known because time has passed: silences, and combinations of earlier detections.
 
         `as_of` is a moment up to which everything has come that will come, apart from the lateness.
         """
-        as_of = self._clock() if as_of is None else utc(as_of, "as_of")
+        as_of = self._clock() if as_of is None else _utc(as_of)
         with self._lock:
-            detections = self._intake.tick(as_of)
-        return self._tell(detections)
+            changes = self._intake.tick(as_of)
+        return self._report(changes)
 
     def flush(self, as_of: datetime | None = None) -> list[Detection]:
-        """What is left to tell at the end: events that waited, then all that follows up to `as_of`.
+        """What is left to report at the end: events that waited, then all that follows up to `as_of`.
 
         The default is the time of the newest event. An event at or before it is late from then on.
         """
         with self._lock:
-            detections = self._intake.flush(None if as_of is None else utc(as_of, "as_of"))
-        return self._tell(detections)
+            changes = self._intake.flush(None if as_of is None else _utc(as_of))
+        return self._report(changes)
 
     def forget_arrivals(self) -> None:
         """Forget which events came, for callers that number their own and send none twice."""
@@ -231,17 +159,63 @@ class Watch:
                 arrivals.known.clear()
                 arrivals.old.clear()
 
-    def _tell(self, tolds: Sequence[Told]) -> list[Detection]:
-        return self._teller.tell(tolds, self._intake.arrivals)
+    def _report(self, changes: Sequence[Told]) -> list[Detection]:
+        """The detections to report, after the callback has had each."""
+        detections = []
+        with self._lock:
+            for _, detection in changes:
+                if detection.pattern not in self._chosen:
+                    continue
+                if detection.status == "shadow":
+                    self.kept.append(detection)
+                elif (entry := self._mute(detection)) is not None:
+                    self._muted[entry.id] += 1
+                else:
+                    detections.append(detection)
+        if self._callback is None:
+            return detections
+        for detection in detections:
+            try:
+                self._callback(detection)
+            except Exception as error:
+                # Neither the watch nor the caller of `observe` is responsible for it.
+                self.errors.append(error)
+                _log.exception("a callback failed on detection %s", detection.id)
+        return detections
 
-    # What can be asked.
+    def _mute(self, detection: Detection) -> Mute | None:
+        """The first entry that mutes a detection now."""
+        if not self._mutes:
+            return None
+        now, events = self._clock(), self._evidence(detection)
+        for entry in self._mutes:
+            # A path or command of a forgotten event may be one that the entry does not allow.
+            if entry.is_expired(now) or (events is None and not FACTS.keys().isdisjoint(entry.asks)):
+                continue
+            if is_muted_by(entry, detection, events or {}):
+                return entry
+        return None
+
+    def _evidence(self, detection: Detection) -> dict[tuple[str, str], Event] | None:
+        """The events of the evidence by source and id; None where one of them was forgotten."""
+        arrivals = self._intake.arrivals.get(detection.source)
+        events: dict[tuple[str, str], Event] = {}
+        for evidence in detection.evidence:
+            known = None if arrivals is None else arrivals.recall(evidence.event)
+            if not isinstance(known, Event):
+                return None
+            events[detection.source, evidence.event] = known
+        return events
 
     def open(self) -> list[Detection]:
         """The detections that are open now, as far as they have come, in output order."""
         with self._lock:
-            opened = list(self._intake.live.open())
-            found = [item for item in opened if self._teller.is_heard(item, self._intake.arrivals)]
-        return sorted(found, key=lambda item: item.order)
+            detections = [
+                item
+                for item in self._intake.live.open()
+                if item.pattern in self._chosen and item.status != "shadow" and self._mute(item) is None
+            ]
+        return sorted(detections, key=lambda item: item.order)
 
     def progress(self, subject: str, source: str | None = None) -> list[Progress]:
         """How far each sequence has come in each of a subject's histories: "stage 5 of 9"."""
@@ -270,12 +244,8 @@ class Watch:
 
     @property
     def evicted(self) -> int:
-        """How many subjects, or histories of one subject, were let go to hold `max_histories` at most."""
+        """How many subjects, or histories of one subject, were forgotten to hold `max_histories` at most."""
         return self._intake.evicted
-
-    def __repr__(self) -> str:
-        counts = ("held", "evicted", "late", "repeated", "refused")
-        return f"<Watch: {', '.join(f'{getattr(self, name):,} {name}' for name in counts)}>"
 
     @property
     def unused(self) -> Counter[tuple[str, str]]:
@@ -283,28 +253,46 @@ class Watch:
         return self._intake.unused
 
     @property
-    def kept(self) -> deque[Detection]:
-        """The newest detections of shadow patterns."""
-        return self._teller.kept
-
-    @property
     def muted(self) -> dict[str, int]:
-        """How many detections were not told because an entry mutes them, by the entry's id."""
-        return dict(self._teller.muter.muted)
+        """How many detections were muted, by the id of the entry."""
+        return dict(self._muted)
 
-    @property
-    def errors(self) -> deque[Exception]:
-        """What callbacks raised, the newest of it."""
-        return self._teller.errors
-
-    # Saving.
+    def __repr__(self) -> str:
+        counts = ("held", "evicted", "late", "repeated", "refused")
+        return f"<Watch: {', '.join(f'{getattr(self, name):,} {name}' for name in counts)}>"
 
     def save(self) -> dict[str, Any]:
-        """Everything remembered, as plain JSON data; `Watch.load` goes on from there exactly."""
-        from .watch_state import save
-
+        """The whole state as plain JSON data; `Watch.load` continues from it exactly."""
         with self._lock:
-            return save(self)
+            intake, table = self._intake, _DetectionTable()
+            live = intake.live
+            return {
+                "format": FORMAT,
+                "engine": save_engine(live.engine),
+                "joins": {
+                    join.program.name: {"version": version_of(join.program), "state": join.save(table.pack)}
+                    for join in live.joins
+                },
+                "sources": {
+                    name: [
+                        source.timed,
+                        source.concluded,
+                        source.recent,
+                        [table.pack(item[-1]) for item in sorted(source.queue, key=lambda item: item[:3])],
+                    ]
+                    for name, source in live.sources.items()
+                },
+                "arrivals": {name: arrivals.save() for name, arrivals in intake.arrivals.items()},
+                "signals": None if intake.measurer is None else intake.measurer.save(),
+                "newest": None if intake.newest is None else micros(intake.newest),
+                "late": intake.late,
+                "repeated": intake.repeated,
+                "refused": intake.refused,
+                "evicted": intake.evicted,
+                "order": [list(who) for who in intake.order],
+                "muted": self.muted,
+                "detections": table.rows,
+            }
 
     @classmethod
     def load(
@@ -313,18 +301,84 @@ class Watch:
         patterns: Sequence[str | Path] | Library | None = None,
         **options: Any,
     ) -> Watch:
-        """A watch that goes on where another was saved; options are those of `Watch` itself.
+        """A watch that continues from a saved state; options are those of `Watch` itself.
 
-        What another version of a pattern remembered is not used: it starts empty, and `notes` says so.
+        The saved state of another version of a pattern is not used: the pattern starts empty, and `notes`
+        says so.
         """
-        from .watch_state import load
-
         watch = cls(patterns, **options)
-        load(watch, saved)
+        watch.restore(saved)
         return watch
 
+    def restore(self, saved: Mapping[str, Any]) -> None:
+        """Continue a new watch from a saved state."""
+        if saved.get("format") != FORMAT:
+            raise BadUsage(f"invalid format of a saved watch {saved.get('format')!r:.40}: expected {FORMAT}")
+        intake, table = self._intake, _DetectionTable(list(saved["detections"]))
+        live = intake.live
+        lost = load_engine(live.engine, saved["engine"])
+        for join in live.joins:
+            data = saved["joins"].get(join.program.name)
+            if data is None:
+                continue
+            if data["version"] != version_of(join.program):
+                lost.append(join.program.name)
+            elif isinstance(join, Combining):
+                join.load(data["state"], table.unpack, moment)
+            else:
+                join.load(data["state"], table.unpack)
+        for name, (timed, concluded, recent, queue) in saved["sources"].items():
+            source = live.source(name)
+            source.timed, source.concluded = timed, concluded
+            source.recent = [(us, a, b) for us, a, b in recent]
+            for number in queue:
+                live._push(source, table.unpack(number))
+        intake.arrivals.update({name: Arrivals.load(item) for name, item in saved["arrivals"].items()})
+        intake.newest = None if saved["newest"] is None else moment(saved["newest"])
+        for name in ("late", "repeated", "refused", "evicted"):
+            setattr(intake, name, saved[name])
+        intake.order = dict.fromkeys((source, subject) for source, subject in saved["order"])
+        self._muted.update(saved["muted"])
+        self.notes += [
+            f"{name}: saved under another version of the pattern; it starts empty" for name in lost
+        ]
+        if intake.measurer is not None and saved["signals"] is not None:
+            unused = intake.measurer.load(saved["signals"])
+            self.notes += [f"signal {name}: saved by another version; it starts empty" for name in unused]
 
-def _checked(mutes: Sequence[Mute]) -> Sequence[Mute]:
-    if not all(isinstance(mute, Mute) for mute in mutes):
-        raise BadUsage("mutes takes Mute records; ethogram.config.mutes.read_mutes reads them from a file")
-    return mutes
+
+def _utc(as_of: datetime) -> datetime:
+    if as_of.tzinfo is None:
+        raise BadUsage("as_of needs a time zone: datetime(..., tzinfo=UTC)")
+    return as_of.astimezone(UTC)
+
+
+class _DetectionTable:
+    """Detections as rows of plain data, each written once; the rows hold what their JSON form omits."""
+
+    def __init__(self, rows: list[Any] | None = None) -> None:
+        self.rows: list[Any] = [] if rows is None else rows
+        self._numbers: dict[int, tuple[int, Detection]] = {}  # by identity, with the object kept alive
+        self._read: dict[int, Detection] = {}
+
+    def pack(self, detection: Detection) -> int:
+        """The number of a detection's row."""
+        if id(detection) not in self._numbers:
+            self._numbers[id(detection)] = (len(self.rows), detection)
+            row = {field.name: getattr(detection, field.name) for field in fields(detection)}
+            row |= {name: None if row[name] is None else micros(row[name]) for name in TIMES}
+            row["evidence"] = [[e.step, e.event, micros(e.at), dict(e.readings)] for e in detection.evidence]
+            self.rows.append(row | {"details": dict(detection.details), "history": dict(detection.history)})
+        return self._numbers[id(detection)][0]
+
+    def unpack(self, number: int) -> Detection:
+        """The detection of a row."""
+        if number not in self._read:
+            row = self.rows[number]
+            times = {name: None if (us := row.get(name)) is None else moment(us) for name in TIMES}
+            evidence = tuple(
+                Evidence(step, event, moment(us), dict(r)) for step, event, us, r in row["evidence"]
+            )
+            tuples = {name: tuple(row[name]) for name in ("confirms", "parts")}
+            self._read[number] = Detection(**{**row, **times, **tuples, "evidence": evidence})
+        return self._read[number]

@@ -40,7 +40,7 @@ def learn(
 
     Nothing changes before it is accepted, unless the settings allow small steps (learning.automatic).
     """
-    from ..app import learning
+    from ..app.judging import learning
     from ..errors import BadUsage
     from ..store import open_store
 
@@ -75,7 +75,7 @@ def propose(
 
     `named`: the pattern was asked for by name, so that it is an error where there is none.
     """
-    from ..app.learning import LearningResult, apply_step, learn_pattern, learning_record
+    from ..app.judging.learning import LearningResult, apply_step, learn_pattern, learning_record
     from ..config.settings import learning_in
     from ..errors import BadPattern
     from ..risk.proposal import NoProposal, Proposal

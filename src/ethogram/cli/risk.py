@@ -54,7 +54,7 @@ def assess(
     from contextlib import ExitStack
 
     from ..app.analyze import analyze_gathered, load_library
-    from ..app.assess import assess_all, assessment_input
+    from ..app.judging.assess import assess_all, assessment_input
     from ..app.mute import mute
     from ..app.runs import run_report
     from ..ingest import OnDisk
@@ -140,7 +140,7 @@ def risk(
     is_pseudonym: o.IsPseudonym = False,
 ) -> None:
     """Show the risk of a subject and its causes, or rank all subjects."""
-    from ..app.risk import Muted, risk_record, subject_risk, subject_risks
+    from ..app.judging.risk import Muted, risk_record, subject_risk, subject_risks
     from ..app.stored_events import note_looks, stored_name
     from ..patterns.settings_check import check_patterns
     from ..report.risk import ranking_lines, risk_lines

@@ -131,7 +131,7 @@ def with_probabilities(analysis: Analysis, url: str, settings: Settings) -> Anal
     with open_store(url) as opened:
         if not opened.has_verdicts():
             return analysis
-        from ..app.accuracy import with_probabilities as calibrated
+        from ..app.judging.accuracy import with_probabilities as calibrated
 
         detections = tuple(calibrated(analysis.detections, opened, settings))
     changed: Analysis = replace(analysis, detections=detections)

@@ -45,7 +45,7 @@ def subject(
     from dataclasses import replace
 
     from ..app.analyze import load_library
-    from ..app.risk import Muted, newest, subject_risk
+    from ..app.judging.risk import Muted, newest, subject_risk
     from ..app.stored_events import note_looks, stored_name
     from ..app.subject import find_subject, subject_context
     from ..report.risk import subject_lines

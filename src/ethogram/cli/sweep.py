@@ -46,7 +46,7 @@ def sweep(
 ) -> None:
     """Check subjects with something new in a store; report changes once."""
     from ..app.analyze import load_library
-    from ..app.verdicts import settle
+    from ..app.judging.verdicts import settle
     from ..errors import BadUsage
     from ..store import open_store
 
@@ -118,7 +118,7 @@ def with_probabilities(done: Sweep, store: Store, settings: Settings) -> Sweep:
 
     if not done.changes or not store.has_verdicts():
         return done
-    from ..app.accuracy import with_probabilities as calibrated
+    from ..app.judging.accuracy import with_probabilities as calibrated
 
     detections = calibrated([change.detection for change in done.changes], store, settings)
     changes = [

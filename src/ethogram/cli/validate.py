@@ -12,7 +12,7 @@ from . import options as o
 from .output import Progress, emit, write_line
 
 if TYPE_CHECKING:
-    from ..app.labels import Label, LabelledSet
+    from ..app.judging.labels import Label, LabelledSet
     from ..config import Loaded
     from ..models import Detection, Event
 
@@ -42,8 +42,8 @@ def validate(
     """Measure precision and recall of patterns on labelled data."""
     from dataclasses import replace
 
-    from ..app import validate as validating
-    from ..app.labelled_items import join_labels
+    from ..app.judging import validate as validating
+    from ..app.judging.labelled_items import join_labels
     from ..report.patterns import labelled_lines, too_little
 
     labelled, progress = _located(labels, data, label), Progress()
@@ -81,7 +81,7 @@ def digest(files: Iterable[Path]) -> str:
 def _located(text: str, data: Sequence[str], label: str) -> LabelledSet:
     import os
 
-    from ..app.labels import locate_set
+    from ..app.judging.labels import locate_set
 
     return locate_set(text, data, os.environ.get(DATA, ""), in_events=bool(label))
 
@@ -110,7 +110,7 @@ def _detections(
 
 
 def _labels(labelled: LabelledSet, label: str, events: Sequence[Event]) -> list[Label]:
-    from ..app.labels import labels_in, read_labels
+    from ..app.judging.labels import labels_in, read_labels
     from ..errors import BadUsage
 
     if labelled.labels is not None:

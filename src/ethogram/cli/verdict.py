@@ -17,7 +17,7 @@ from .output import Progress, Writable, emit, show, write_json, write_line, writ
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from ..app.verdicts import NonDetection, VerdictInput
+    from ..app.judging.verdicts import NonDetection, VerdictInput
     from ..config import Settings
     from ..store import Store
 
@@ -53,8 +53,8 @@ def verdict(
     as_json: o.AsJson = False,
 ) -> None:
     """Judge a detection, report a missed one, or confirm a silence."""
+    from ..app.judging.verdicts import VerdictInput
     from ..app.stored_events import note_looks
-    from ..app.verdicts import VerdictInput
     from ..errors import BadUsage
     from ..store import open_store
 
@@ -86,8 +86,8 @@ def verdict(
 
 def silence(store: Store, names: Sequence[str], key: str, *, is_pseudonym: bool) -> NonDetection:
     """The stretch without a detection, by the names that the store has: a private one has its own."""
+    from ..app.judging.verdicts import NonDetection
     from ..app.stored_events import stored_event, stored_name, stored_source
-    from ..app.verdicts import NonDetection
 
     pattern, subject, first, last, source = names
     name = stored_name(store, o.whom(subject, is_pseudonym), key) if subject else ""
@@ -109,7 +109,7 @@ def check_choice(*choices: object) -> None:
 
 def save_verdict(store: Store, said: VerdictInput, settings: Settings, *, as_json: bool) -> None:
     """Save one verdict, and show it."""
-    from ..app.verdicts import check_verdict, save_verdicts
+    from ..app.judging.verdicts import check_verdict, save_verdicts
 
     verdict = check_verdict(store, said, settings, now=o.now())
     saved = save_verdicts(store, [verdict])
@@ -122,7 +122,7 @@ def save_file(
     store: Store, path: str, settings: Settings, judge: str, at: datetime, *, as_json: bool
 ) -> None:
     """Save the verdicts of a file, and say how many."""
-    from ..app.verdicts import read_verdicts, save_verdicts
+    from ..app.judging.verdicts import read_verdicts, save_verdicts
 
     with Progress().checking("checking the verdicts"):
         saved = save_verdicts(store, read_verdicts(path, store, settings, by=judge, at=at, now=o.now()))
@@ -133,7 +133,7 @@ def save_file(
 
 def settle_old(store: Store, settings: Settings, *, as_json: bool) -> None:
     """Reduce old verdicts to counts, and say so."""
-    from ..app.verdicts import settle
+    from ..app.judging.verdicts import settle
     from ..config.settings import learning_in
 
     settled = settle(store, settings, o.now())
@@ -145,7 +145,7 @@ def settle_old(store: Store, settings: Settings, *, as_json: bool) -> None:
 
 def show_second(store: Store, judge: str, settings: Settings, *, as_json: bool) -> None:
     """Show the next detection for a second judge, without the verdicts of others."""
-    from ..app.accuracy import second_judge_queue
+    from ..app.judging.accuracy import second_judge_queue
     from ..app.stored_events import note_looks
 
     waiting = second_judge_queue(store, judge, settings)
@@ -170,7 +170,7 @@ def list_verdicts(store: Store, detection: str, *, as_json: bool) -> None:
     """List all verdicts, or those on one detection, oldest first."""
     o.note_all(store, "verdicts")
     if detection:
-        from ..app.verdicts import find_detection
+        from ..app.judging.verdicts import find_detection
 
         find_detection(store, detection)
     verdicts = store.verdicts(detection or None)
@@ -191,7 +191,13 @@ def accuracy(
     as_json: o.AsJson = False,
 ) -> None:
     """Show how often patterns were right, by verdicts."""
-    from ..app.accuracy import accuracies, agreement_record, calibrations, check_pattern, judge_agreement
+    from ..app.judging.accuracy import (
+        accuracies,
+        agreement_record,
+        calibrations,
+        check_pattern,
+        judge_agreement,
+    )
     from ..config.settings import learning_in
     from ..errors import BadUsage
     from ..store import open_store

@@ -11,9 +11,9 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from ..app.explain import PartWhy, Why
-    from ..app.explain_condition import (
+    from ..app.explain_shapes import (
         Comparison,
-        Judged,
+        ConditionAt,
         Limit,
         SequenceWhy,
         SilenceWhy,
@@ -158,7 +158,7 @@ def _wait(wait: Wait, silence: SilenceWhy) -> Iterator[str]:
     elif wait.deadline is None:
         yield f"no deadline: the limit is {value_text(wait.seconds)}"
     else:
-        from ..app.explain_condition import how_long
+        from ..app.explain_shapes import how_long
 
         assert wait.seconds is not None
         limit = how_long(round(wait.seconds * 1e6))
@@ -184,7 +184,7 @@ def _parts(parts: Iterable[PartWhy]) -> Iterator[str]:
 # --- conditions and limits ------------------------------------------------------------------
 
 
-def _judged(judged: Judged) -> Iterator[str]:
+def _judged(judged: ConditionAt) -> Iterator[str]:
     for comparison in judged.comparisons:
         values = f"  [{_values(comparison)}]" if comparison.values else ""
         yield f"{TRUTHS[comparison.truth]:<7}  {clean(comparison.text)}{values}"

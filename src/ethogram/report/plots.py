@@ -12,7 +12,7 @@ from .svg import number, percent, tag
 from .wording import clean, plural
 
 if TYPE_CHECKING:
-    from ..app.accuracy import Calibrated
+    from ..app.judging.accuracy import Calibrated
     from ..app.run_record import Lane, Run, RunEpisode
 
 

@@ -11,7 +11,7 @@ from .wording import aligned, clean, listed, pairs_text, plural, span, stamp, ti
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from ..app.risk import SubjectRisk
+    from ..app.judging.risk import SubjectRisk
     from ..app.subject import SignalContext, Stage, SubjectContext
     from ..models import Detection
     from ..risk.assessment import Assessment, Recommendation

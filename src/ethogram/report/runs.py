@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from .wording import STYLES, clean, costs, plural, times
@@ -131,7 +131,7 @@ def episode_cells(run: Run, subject: str, per_cell: int) -> Sequence[tuple[int, 
 # --- the steps that are evidence ------------------------------------------------------------
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Action:
     """One step of a run: its number, the action, and the start of its result."""
 
@@ -140,52 +140,35 @@ class Action:
     result: str = ""
 
 
-@dataclass(slots=True)
-class _Walk:
-    """The steps of one agent in one run so far; `places` are the steps of the events wanted."""
-
-    wanted: set[str] = field(default_factory=set)
-    steps: list[Action] = field(default_factory=list)
-    calls: dict[str, Action] = field(default_factory=dict)
-    places: dict[str, Action] = field(default_factory=dict)
-
-    def add(self, event: Event) -> None:
-        """Add one event of the agent, in order."""
-        from ..app.run_steps import shown_action
-
-        call = event.attributes.get("call_id")
-        if event.kind == "action":
-            step = Action(len(self.steps) + 1, shown_action(event))
-            self.steps.append(step)
-            if isinstance(call, str):
-                self.calls[call] = step
-        elif not self.steps:
-            return
-        else:
-            step = self.calls.get(call, self.steps[-1]) if isinstance(call, str) else self.steps[-1]
-        if event.kind in ("action", "result"):
-            step.result = step.result or result_text(event)
-        if event.id in self.wanted:
-            self.places[event.id] = step
-
-
 def evidence_steps(
     detections: Iterable[Detection], events: Any, runs: Sequence[Run]
 ) -> dict[tuple[str, str], Action]:
     """(source, event id) -> step, for the evidence of these detections that lies in one of the runs."""
+    from ..app.run_steps import AgentSteps
     from ..app.runs import batches_of
 
     known = {(run.source, run.thread) for run in runs}
-    walks: dict[tuple[str, str, str], _Walk] = {}
+    wanted: dict[tuple[str, str, str], set[str]] = {}
     for detection in detections:
         if detection.thread is not None and (detection.source, detection.thread) in known:
-            walk = walks.setdefault((detection.source, detection.thread, detection.subject), _Walk())
-            walk.wanted.update(evidence.event for evidence in detection.evidence)
-    for batch in batches_of(events) if walks else ():
+            key = (detection.source, detection.thread, detection.subject)
+            wanted.setdefault(key, set()).update(evidence.event for evidence in detection.evidence)
+    agents = {key: AgentSteps() for key in wanted}
+    results: dict[tuple[tuple[str, str, str], int], str] = {}
+    places: dict[tuple[str, str], tuple[tuple[str, str, str], int]] = {}
+    for batch in batches_of(events) if wanted else ():
         for event in batch:
-            if (own := walks.get((event.source, event.thread or "", event.subject))) is not None:
-                own.add(event)
-    return {(key[0], event): step for key, walk in walks.items() for event, step in walk.places.items()}
+            key = (event.source, event.thread or "", event.subject)
+            if key not in agents or not (number := agents[key].add(event)):
+                continue
+            if event.kind in ("action", "result"):
+                results[key, number] = results.get((key, number)) or result_text(event)
+            if event.id in wanted[key]:
+                places[event.source, event.id] = (key, number)
+    return {
+        place: Action(number, agents[key].steps[number - 1].shown, results.get((key, number), ""))
+        for place, (key, number) in places.items()
+    }
 
 
 def result_text(event: Event) -> str:

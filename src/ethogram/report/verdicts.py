@@ -10,8 +10,8 @@ from .wording import clean, plural, stamp
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from ..app.accuracy import Calibrated
-    from ..app.learning import LearningResult
+    from ..app.judging.accuracy import Calibrated
+    from ..app.judging.learning import LearningResult
     from ..models import Verdict
     from ..risk.accuracy import Accuracy, Precision
     from ..risk.agreement import Agreement, Kappa
@@ -108,7 +108,7 @@ def kappa_text(kappa: Kappa) -> str:
 def calibration_lines(calibrated: Calibrated) -> Iterator[str]:
     """The table, then the plot."""
     reliability = calibrated.reliability
-    few = "" if calibrated.is_sufficient else f" (insufficient: {calibrated.minimum} needed)"
+    few = "" if calibrated.sufficient else f" (insufficient: {calibrated.minimum} needed)"
     yield f"{clean(calibrated.pattern)}: {plural(reliability.count, 'verdict')}{few}"
     yield "  confidence     judged  right  share (95 %)          calibrated"
     for row in reliability.rows:

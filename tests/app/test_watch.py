@@ -21,7 +21,7 @@ from ethogram.errors import BadEvents, BadUsage, Conflict
 from ethogram.models import Detection
 from ethogram.patterns.library import load_patterns
 from live_cases import events_of, last_rows, live_rows, whole_rows
-from small import BOTH, GONE, HOT, WARM, turns, warm_messages, write_patterns
+from small import BOTH, GONE, HOT, WARM, message, turns, warm_messages, write_patterns
 from strategies import KINDS, random_case
 
 CASES = 25
@@ -195,6 +195,15 @@ def test_progress_says_how_many_steps_stand(tmp_path):
         stages.append([(p.stage, p.of, p.step, p.events) for p in watch.progress("ann")])
     assert stages == [[(0, 2, "warm", 1)], [(0, 2, "warm", 2)], [(1, 2, "warm", 3)], []]
     assert watch.progress("bo") == []
+
+
+def test_progress_leaves_out_what_a_never_has_ruled_out(tmp_path):
+    watch = small_watch(tmp_path)
+    apology = message("ann-4", 3, "ann", compassion=0.1, apology=0.9)
+    for event in [*warm_messages()[:3], apology]:
+        watch.observe(event)
+    # No demand may follow the three warm messages now; but two of them could begin another three.
+    assert [(p.stage, p.step, p.events) for p in watch.progress("ann")] == [(0, "warm", 2)]
 
 
 def test_detections_are_handed_to_a_callback_whose_faults_are_kept_apart(tmp_path):

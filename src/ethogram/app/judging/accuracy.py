@@ -6,18 +6,18 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from ..config import Settings
-from ..config.settings import learning_in
-from ..errors import BadUsage, did_you_mean
-from ..fields import Count, Name, Ratio, RecordStruct
-from ..models import Detection
-from ..models.detection import STANDING, base_pattern
-from ..models.record import Record, decimals
-from ..risk.accuracy import Accuracy, accuracy
-from ..risk.agreement import Agreement, Kappa, agreement, second_look
-from ..risk.calibration import Calibration, Reliability, calibrate, probability, reliability
-from ..risk.verdicts import Counts, consensus_by_item, count_verdicts, to_percent
-from ..store.protocol import Store
+from ...config import Settings
+from ...config.settings import learning_in
+from ...errors import BadUsage, did_you_mean
+from ...fields import Count, Name, Ratio, RecordStruct
+from ...models import Detection
+from ...models.detection import STANDING, base_pattern
+from ...models.record import Record, decimals
+from ...risk.accuracy import Accuracy, accuracy
+from ...risk.agreement import Agreement, Kappa, agreement, second_look
+from ...risk.calibration import Calibration, Reliability, calibrate, probability, reliability
+from ...risk.verdicts import Counts, consensus_by_item, count_verdicts, to_percent
+from ...store.protocol import Store
 from .risk import pattern_files
 
 
@@ -185,19 +185,14 @@ class Calibrated(Record):
     minimum: int
 
     @property
-    def is_sufficient(self) -> bool:
-        """Whether there are enough verdicts to rely on the table."""
-        return self.reliability.count >= self.minimum
-
-    @property
     def verdicts(self) -> Count:
         """How many detections were judged."""
         return self.reliability.count
 
     @property
     def sufficient(self) -> bool:
-        """The same as `is_sufficient`."""
-        return self.is_sufficient
+        """Whether there are enough verdicts to rely on the table."""
+        return self.reliability.count >= self.minimum
 
     @property
     def brier(self) -> Ratio:

@@ -18,12 +18,12 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
-from ..errors import BadLabels, BadUsage, Fault, did_you_mean
-from ..fields import InputStruct, one_of
-from ..ingest import BadLine
-from ..ingest.streams import parse
-from ..models import Event
-from ..models.slotted import dataclass
+from ...errors import BadLabels, BadUsage, Fault, did_you_mean
+from ...fields import InputStruct, one_of
+from ...ingest import BadLine
+from ...ingest.streams import parse
+from ...models import Event
+from ...models.slotted import dataclass
 from .tables import BOOLEANS, read_text, table_rows
 
 OF = ("conversation", "run", "event", "span")

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 import ethogram
-from ethogram.app.risk import Muted, newest, risk_weights
+from ethogram.app.judging.risk import Muted, newest, risk_weights
 from ethogram.config import Settings
 from ethogram.errors import BadUsage
 from ethogram.models import Verdict

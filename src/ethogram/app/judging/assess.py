@@ -7,19 +7,19 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 
-from ..config import Settings
-from ..errors import BadUsage, did_you_mean
-from ..ingest import OnDisk
-from ..models import EPOCH, Detection, Event, Verdict
-from ..patterns.library import Library
-from ..risk import assessment
-from ..risk.assessment import Assessment, Intervention, ResponseHistory
-from ..risk.scoring import RiskContext, RiskWeights
-from .analyze import Source, analyze_gathered, gathered_events, load_library, moment_of
-from .result import Analysis
+from ...config import Settings
+from ...errors import BadUsage, did_you_mean
+from ...ingest import OnDisk
+from ...models import EPOCH, Detection, Event, Verdict
+from ...patterns.library import Library
+from ...risk import assessment
+from ...risk.assessment import Assessment, Intervention, ResponseHistory
+from ...risk.scoring import RiskContext, RiskWeights
+from ..analyze import Source, analyze_gathered, gathered_events, load_library, moment_of
+from ..result import Analysis
+from ..run_record import Run
+from ..runs import run_report
 from .risk import risk_weights
-from .run_record import Run
-from .runs import run_report
 
 Key = tuple[str, str]
 """(source, thread) or (source, subject)."""
@@ -168,7 +168,7 @@ def assessment_input(
     interventions: Interventions | None = None,
 ) -> AssessmentInput:
     """What there is to assess in analysed events, in memory or on disk."""
-    from ..models.constants import RUNGS
+    from ...models.constants import RUNGS
 
     if runs is None:
         runs = run_report(analysis.detections, events, as_of=analysis.as_of, settings=settings)

@@ -13,9 +13,9 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from ethogram import analyze
-from ethogram.app.labelled_items import detections_by_label, join_labels, timeline_of
-from ethogram.app.labels import Label, label_of, labels_in, locate_set, read_labels
-from ethogram.app.validate import compare_labelled, summary, validate_labelled
+from ethogram.app.judging.labelled_items import detections_by_label, join_labels, timeline_of
+from ethogram.app.judging.labels import Label, label_of, labels_in, locate_set, read_labels
+from ethogram.app.judging.validate import compare_labelled, summary, validate_labelled
 from ethogram.errors import BadLabels, BadUsage
 from ethogram.models import Detection, Event
 from ethogram.schemas import schema

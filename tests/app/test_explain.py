@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 import pytest
 
 import strategies
-from ethogram.app.explain import FIRED, INSUFFICIENT, NO_HISTORY, QUIET, Question, Run, Why, why
+from ethogram.app.explain import FIRED, INSUFFICIENT, NO_HISTORY, QUIET, Explainer, Question, Why, why
 from ethogram.engine.detect import find
 from ethogram.errors import BadUsage
 from ethogram.ingest import events_of, in_order
@@ -119,7 +119,8 @@ def test_a_second_end_is_not_a_second_firing(ask):
 
 def test_one_event_can_be_asked_about(ask):
     warm, press = only(ask("warm_then_cold", warm_messages(), at="ann-2")).sequence.steps
-    assert (warm.tried.spot.event, warm.tried.place, warm.tried.stands) == ("ann-2", 2, True)
+    assert (warm.tried.spot.event, warm.tried.place, warm.tried.condition.truth) == ("ann-2", 2, True)
+    assert all(limit.holds for limit in warm.tried.limits)
     assert [limit.limit for limit in press.tried.limits] == ["order"]
 
 
@@ -214,11 +215,11 @@ def test_a_subject_without_what_the_pattern_reads_has_no_history(ask):
 @pytest.mark.parametrize(
     ("pattern", "question", "said"),
     [
-        ("warm_then_cold", {"subject": "anne"}, "no event of the input is by 'anne'; did you mean 'ann'?"),
-        ("warm_then_cold", {"at": "ann-44"}, "no event of the input is 'ann-44'; did you mean"),
+        ("warm_then_cold", {"subject": "anne"}, "no subject 'anne' in the input; did you mean 'ann'?"),
+        ("warm_then_cold", {"at": "ann-44"}, "no event 'ann-44' in the input; did you mean"),
         ("warm_then_cold", {"subject": "cy", "at": "ann-1"}, "event 'ann-1' is by 'ann', not by 'cy'"),
-        ("warm_then_cold", {"thread": "t"}, "warm_then_cold looks at histories by subject, target"),
-        ("hot_then_gone", {"at": "ann-1"}, "hot_then_gone is made of other detections"),
+        ("warm_then_cold", {"thread": "t"}, "warm_then_cold groups by subject, target: --thread"),
+        ("hot_then_gone", {"at": "ann-1"}, "hot_then_gone combines other detections"),
     ],
 )
 def test_a_question_that_makes_no_sense_is_bad_usage(ask, pattern, question, said):
@@ -236,10 +237,10 @@ def test_on_random_patterns_the_answer_is_what_was_found_and_quiet_has_a_reason(
     events = [event for event in events if event.at <= as_of]
     programs = compile_patterns(case.patterns)
     detections = find(programs, events, as_of=as_of, cap=case.cap).detections
-    run = Run(programs, events, as_of, case.cap)
+    explainer = Explainer(programs, events, as_of, case.cap)
     for program in programs:
         for subject in sorted({event.subject for event in events}):
-            answers = list(run.answers(program, Question(subject)))
+            answers = list(explainer.answers(program, Question(subject)))
             mine = [item for item in detections if item.pattern == program.name and item.subject == subject]
             assert sum(len(answer.fired) for answer in answers) == len(mine)
             for answer in answers:

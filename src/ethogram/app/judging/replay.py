@@ -9,17 +9,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 
-from ..config import Settings
-from ..engine.detect import find
-from ..errors import BadPattern, Fault, did_you_mean
-from ..models import Detection, Event
-from ..patterns.catalogue import load_vocabulary
-from ..patterns.library import Library, load_patterns, places_of
-from ..signals import plan
-from ..store.protocol import Store, Who
-from .readings import needed, said_again
-from .stored_events import IN_MEMORY
-from .sweep import chunk_events, chunks, look, reaches_others
+from ...config import Settings
+from ...engine.detect import find
+from ...errors import BadPattern, Fault, did_you_mean
+from ...models import Detection, Event
+from ...patterns.catalogue import load_vocabulary
+from ...patterns.library import Library, load_patterns, places_of
+from ...store.protocol import Store, Who
+from ..stored_events import IN_MEMORY
+from ..sweep import SweepJob, chunks, reaches_others
 
 Overlay = Mapping[str, float]
 Chunks = Callable[[], Iterable[Sequence[Event]]]
@@ -68,11 +66,10 @@ def stored_chunks(
         rows = [row for row in rows if row.who in wanted]
 
     def measure() -> Iterator[Sequence[Event]]:
-        looking = look(store, library, settings, as_of)
-        threads = any(item.scope == "thread" for item in plan(needed(programs)))
-        again = said_again(store.events(until=as_of), programs, settings, {row.who for row in rows})
+        job = SweepJob.of(store, library, settings, as_of)
+        copies = job.copies(rows)
         for piece in [rows] if is_joint else chunks(rows):
-            yield chunk_events(looking, piece, again, threads=threads)
+            yield job.events_of(piece, copies)
 
     if sum(row.events for row in rows) * IN_MEMORY > settings.memory:
         return measure

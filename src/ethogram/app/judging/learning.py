@@ -6,18 +6,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from ..config import Loaded, Settings
-from ..config.learned import read_changes, write_changes
-from ..config.settings import learning_in
-from ..errors import BadUsage, did_you_mean
-from ..fields import Count, RecordStruct
-from ..models import Verdict, stable_hash
-from ..models.detection import base_pattern
-from ..patterns.library import Library
-from ..risk.changes import AUTOMATIC, Change, apply_proposal, in_force, undo_last
-from ..risk.parameter_grid import JudgedItem, Period, Replay, judged_detections, judged_misses
-from ..risk.proposal import NoProposal, Proposal, add_recent
-from ..risk.tuning import (
+from ...config import Loaded, Settings
+from ...config.learned import read_changes, write_changes
+from ...config.settings import learning_in
+from ...errors import BadUsage, did_you_mean
+from ...fields import Count, RecordStruct
+from ...models import Verdict, stable_hash
+from ...models.detection import base_pattern
+from ...patterns.library import Library
+from ...risk.changes import AUTOMATIC, Change, apply_proposal, in_force, undo_last
+from ...risk.parameter_grid import JudgedItem, Period, Replay, judged_detections, judged_misses
+from ...risk.proposal import NoProposal, Proposal, add_recent
+from ...risk.tuning import (
     LearningOptions,
     StepLimits,
     automatic_step,
@@ -25,7 +25,7 @@ from ..risk.tuning import (
     learn,
     reason_not_to_learn,
 )
-from ..store.protocol import Store, Try
+from ...store.protocol import Store, Try
 from .replay import replayer, stored_chunks, variant
 from .risk import newest
 

@@ -8,19 +8,19 @@ from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
 
-from ..config import Settings
-from ..config.settings import learning_in
-from ..errors import BadInput, BadUsage, Fault, did_you_mean
-from ..fields import Count, RecordStruct
-from ..ingest import BadLine
-from ..models import Detection, Verdict, format_time, parse_time
-from ..models.detection import STANDING, base_pattern
-from ..models.verdict import VERDICTS
-from ..risk.verdicts import Item, item_of
-from ..store.protocol import Store, Who
+from ...config import Settings
+from ...config.settings import learning_in
+from ...errors import BadInput, BadUsage, Fault, did_you_mean
+from ...fields import Count, RecordStruct
+from ...ingest import BadLine
+from ...models import Detection, Verdict, format_time, parse_time
+from ...models.detection import STANDING, base_pattern
+from ...models.verdict import VERDICTS
+from ...risk.verdicts import Item, item_of
+from ...store.protocol import Store, Who
+from ..sweep import reaches_others
 from .replay import replayer, stored_chunks, variant
 from .risk import newest
-from .sweep import reaches_others
 from .tables import BOOLEANS, read_text, table_rows
 
 ON_DETECTIONS = ("confirmed", "false_alarm")
@@ -140,8 +140,8 @@ def _check_silence(store: Store, item: NonDetection, settings: Settings, replaye
     pattern = base_pattern(item.pattern)
 
     def inside(detections: Iterable[Detection]) -> list[Detection]:
-        own = (found for found in detections if base_pattern(found.pattern) == pattern)
-        return [found for found in own if found.opened_at <= end and found.held_at >= start]
+        own = (d for d in detections if base_pattern(d.pattern) == pattern)
+        return [d for d in own if d.opened_at <= end and d.held_at >= start]
 
     if detections := inside(store.detections(subjects=[who], states=STANDING)):
         raise BadUsage(
@@ -205,8 +205,8 @@ def save_verdicts(store: Store, verdicts: Sequence[Verdict]) -> SavedVerdicts:
     A verdict with the same time and content, or the same series of changes, is a repeat too, so that a file
     can be imported twice. BadUsage for an item whose verdicts were removed: it would count twice.
     """
-    if gone := store.settled(verdicts):
-        what = gone[0].detection or f"{gone[0].pattern} of {gone[0].subject}"
+    if settled := store.settled(verdicts):
+        what = settled[0].detection or f"{settled[0].pattern} of {settled[0].subject}"
         raise BadUsage(f"the verdicts on {what!r:.80} {SETTLED}")
     known: dict[tuple[Item, str], list[tuple[str, str, bool]]] = {}
     dated = set()
@@ -272,8 +272,8 @@ def read_verdicts(
             verdicts.append((line, check(verdict_input=_verdict_input(row, by=by, at=at))))
         except BadInput as error:
             faults += [Fault(path, line, 0, fault.message) for fault in error.faults]
-    gone = set(store.settled([verdict for _, verdict in verdicts]))
-    faults += [Fault(path, line, 0, f"its verdicts {SETTLED}") for line, item in verdicts if item in gone]
+    settled = set(store.settled([verdict for _, verdict in verdicts]))
+    faults += [Fault(path, line, 0, f"its verdicts {SETTLED}") for line, item in verdicts if item in settled]
     if faults:
         raise BadInput(sorted(faults)[:MAX_FAULTS], more=max(0, len(faults) - MAX_FAULTS))
     return [verdict for _, verdict in verdicts]

@@ -8,8 +8,8 @@ import secrets
 import numpy as np
 import pytest
 
+from ethogram.app.judging.replay import replayer, variant
 from ethogram.app.readings import measured_events
-from ethogram.app.replay import replayer, variant
 from ethogram.config import Settings
 from ethogram.engine.detect import find
 from ethogram.patterns.library import load_patterns

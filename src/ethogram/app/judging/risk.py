@@ -10,18 +10,18 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from ..config import Settings
-from ..config.settings import RISK
-from ..errors import BadUsage, did_you_mean
-from ..fields import RecordStruct
-from ..models import EPOCH, Detection, Event, Risk
-from ..models.detection import base_pattern
-from ..models.mute import Mute
-from ..patterns.catalogue import load_vocabulary
-from ..patterns.library import load_patterns, multipliers_of
-from ..patterns.pattern_file import PatternFile
-from ..risk.assessment import Assessment, Recommendation, assess
-from ..risk.scoring import (
+from ...config import Settings
+from ...config.settings import RISK
+from ...errors import BadUsage, did_you_mean
+from ...fields import RecordStruct
+from ...models import EPOCH, Detection, Risk
+from ...models.detection import base_pattern
+from ...models.mute import Mute
+from ...patterns.catalogue import load_vocabulary
+from ...patterns.library import load_patterns, multipliers_of
+from ...patterns.pattern_file import PatternFile
+from ...risk.assessment import Assessment, Recommendation, assess
+from ...risk.scoring import (
     SHADOW,
     Composition,
     RiskContext,
@@ -31,11 +31,11 @@ from ..risk.scoring import (
     compose,
     with_dependents,
 )
-from ..store import open_store
-from ..store.protocol import Store, Who
-from .analyze import moment_of
-from .mute import evidence_events, mutes
-from .subject import find_subject
+from ...store import open_store
+from ...store.protocol import Store, Who
+from ..analyze import moment_of
+from ..stored_events import muted_by
+from ..subject import find_subject
 
 SETTLED = {"confirmed": 1, "false_alarm": -1}
 """Outcome of verdicts that were removed -> balance of the judges."""
@@ -208,19 +208,15 @@ def _counting(
 
     detections = [item for item in store.detections(**only, parts=False) if is_on(item)]
     muted = muted or Muted()
-    entries = [entry for entry in muted.entries if not entry.is_expired(muted.now)]
-    events: Mapping[tuple[str, str], Event] = {}
-    if detections and any({"path", "command"} & entry.asks.keys() for entry in entries):
-        whose = {(item.source, item.subject) for item in detections}
-        events = evidence_events(detections, store.events(whose))
-    return [item for item in detections if not any(mutes(entry, item, events) for entry in entries)]
+    is_muted = muted_by(muted.entries, detections, store, muted.now)
+    return [item for item in detections if not is_muted(item)]
 
 
 def _context(store: Store, settings: Settings) -> RiskContext:
     """Verdicts, sources without times and calibrations of a store."""
     calibrate = None
     if settings.calibration and store.has_verdicts():
-        from ..risk.calibration import probability  # NumPy
+        from ...risk.calibration import probability  # NumPy
         from .accuracy import stored_calibrations
 
         calibrate = partial(probability, stored_calibrations(store))

@@ -8,8 +8,8 @@ import io
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from ..errors import BadInput, Fault
-from ..ingest import BadLine
+from ...errors import BadInput, Fault
+from ...ingest import BadLine
 
 BOOLEANS = {"1": True, "true": True, "yes": True, "0": False, "false": False, "no": False}
 

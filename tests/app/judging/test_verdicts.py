@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import ethogram
-from ethogram.app.verdicts import SavedVerdicts, read_verdicts, save_verdicts, settle
+from ethogram.app.judging.verdicts import SavedVerdicts, read_verdicts, save_verdicts, settle
 from ethogram.config import load_settings
 from ethogram.errors import BadInput, BadUsage
 from ethogram.models import Verdict

@@ -8,11 +8,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ..errors import BadLabels, Fault
-from ..models import Detection, Event
-from ..models.detection import base_pattern
-from ..risk.backtest import events_of
-from ..risk.discrimination import TargetTimeline
+from ...errors import BadLabels, Fault
+from ...models import Detection, Event
+from ...models.detection import base_pattern
+from ...risk.backtest import events_of
+from ...risk.discrimination import TargetTimeline
 from .labels import THREADS, Label
 
 Key = tuple[str, str]

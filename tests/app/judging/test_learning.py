@@ -11,8 +11,8 @@ import pytest
 
 import ethogram
 from ethogram.app.analyze import load_library
-from ethogram.app.learning import accept, apply_step, learn_pattern, open_proposal, undo
-from ethogram.app.replay import replayer, stored_chunks, variant
+from ethogram.app.judging.learning import accept, apply_step, learn_pattern, open_proposal, undo
+from ethogram.app.judging.replay import replayer, stored_chunks, variant
 from ethogram.app.sweep import sweep
 from ethogram.config import load_settings
 from ethogram.config.learned import read_changes

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Annotated, Any
 
-from ..fields import Count, Name, Ratio, RecordStruct, SeverityOrAny, one_of
-from ..models import Detection, rank
-from ..models.record import decimals
-from ..risk.discrimination import (
+from ...fields import Count, Name, Ratio, RecordStruct, SeverityOrAny, one_of
+from ...models import Detection, rank
+from ...models.record import decimals
+from ...risk.discrimination import (
     FALSE_ALARM_RATES,
     Difference,
     DurationSummary,
@@ -19,7 +19,7 @@ from ..risk.discrimination import (
     recall_at_rate,
     recovery_time,
 )
-from ..risk.versions import compare_versions
+from ...risk.versions import compare_versions
 from .labelled_items import (
     SHOWN,
     LabelledItem,
