@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from ..config import Settings
-from ..engine.contagion import Told
+from ..engine.contagion import Notification
 from ..engine.live_detections import Live
 from ..errors import BadEvents, BadUsage, Conflict, Fault
 from ..ingest import Limits
@@ -213,7 +213,7 @@ class Intake:
             self.measurer.most_threads = settings.max_histories
         self._changes = self.measurer is not None or bool(settings.scorers)
 
-    def observe(self, value: Event | Mapping[str, Any]) -> list[Told]:
+    def observe(self, value: Event | Mapping[str, Any]) -> list[Notification]:
         """What follows from an event that has come, or from the one that a dict describes.
 
         Raises BadEvents where it is dated too far ahead of the clock, and Conflict where its id came with
@@ -271,9 +271,9 @@ class Intake:
             self.refused += 1
             raise
 
-    def tick(self, as_of: datetime) -> list[Told]:
+    def tick(self, as_of: datetime) -> list[Notification]:
         """What becomes known because time has passed."""
-        tolds: list[Told] = []
+        tolds: list[Notification] = []
         for source, arrivals in list(self.arrivals.items()):
             if self._lateness:
                 tolds += self._released(arrivals, arrivals.let_go(as_of, self._lateness))
@@ -281,9 +281,9 @@ class Intake:
                 tolds += self.live.advance(source, micros(as_of) - self._settings.lateness)
         return tolds
 
-    def flush(self, as_of: datetime | None) -> list[Told]:
+    def flush(self, as_of: datetime | None) -> list[Notification]:
         """Events that waited, then all that follows up to a moment; default: the newest event's."""
-        tolds: list[Told] = []
+        tolds: list[Notification] = []
         for arrivals in list(self.arrivals.values()):
             tolds += self._released(arrivals, arrivals.flush())
         if self.newest is None:
@@ -293,14 +293,14 @@ class Intake:
             tolds += self.live.drain(source, micros(until))
         return tolds
 
-    def _released(self, arrivals: Arrivals, events: Iterable[Event]) -> list[Told]:
-        tolds: list[Told] = []
+    def _released(self, arrivals: Arrivals, events: Iterable[Event]) -> list[Notification]:
+        tolds: list[Notification] = []
         for event in events:
             arrivals.last = event.order
             tolds += self._take(arrivals, event, micros(event.at))
         return tolds
 
-    def _take(self, arrivals: Arrivals, event: Event, us: int) -> list[Told]:
+    def _take(self, arrivals: Arrivals, event: Event, us: int) -> list[Notification]:
         """What an event brings about whose turn it is."""
         if self.newest is None or event.at > self.newest:
             self.newest = event.at
@@ -320,7 +320,7 @@ class Intake:
             tolds = tolds + self._evict()
         return tolds
 
-    def _evict(self) -> list[Told]:
+    def _evict(self) -> list[Notification]:
         """Let go of the subjects longest without an event where too many histories are held.
 
         A few more than needed, since looking for what is left of them takes long. A subject that has more
@@ -330,7 +330,7 @@ class Intake:
         if max(len(order), engine.held) <= self._most:
             return []
         target = self._most - self._most // 32
-        tolds: list[Told] = []
+        tolds: list[Notification] = []
         gone: set[tuple[str, str]] = set()
         newest = next(reversed(order))
         if engine.held_of(*newest) > self._most // 2:
@@ -348,7 +348,7 @@ class Intake:
         self._forget_sources({source for source, _ in gone})
         return tolds
 
-    def _trim(self, whose: tuple[str, str], keep: int) -> list[Told]:
+    def _trim(self, whose: tuple[str, str], keep: int) -> list[Notification]:
         before = self.live.engine.held_of(*whose)
         told = self.live.forget(*whose, self._last(whose[0]), keep=max(1, keep))
         self.evicted += before - self.live.engine.held_of(*whose)

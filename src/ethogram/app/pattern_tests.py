@@ -8,7 +8,7 @@ from typing import Any
 
 from ..config import Settings
 from ..engine.combination import parts_meant
-from ..engine.detect import ENGINES, Found, find
+from ..engine.detect import ENGINES, SearchResult, find
 from ..engine.history import History, histories
 from ..engine.live.expressions import read_at
 from ..engine.live.sequence import Replay
@@ -32,7 +32,7 @@ Positions = Mapping[tuple[str, str], int]
 """(source, id) of an event to its position, as a person counts them."""
 
 
-def how_far(program: Program, events: Sequence[Event], result: Found, positions: Positions) -> str:
+def how_far(program: Program, events: Sequence[Event], result: SearchResult, positions: Positions) -> str:
     """In a few words, what was lacking for the program to fire."""
     lacking = [item for item in result.insufficient if item.program.name == program.name]
     checked = result.checked.get(program.name, 0)
@@ -52,7 +52,7 @@ def how_far(program: Program, events: Sequence[Event], result: Found, positions:
             return "no pause was longer than longer_than"
 
 
-def _parts_seen(program: Program, result: Found) -> str:
+def _parts_seen(program: Program, result: SearchResult) -> str:
     seen = {part for detection in result.detections for part in parts_meant(program.parts, detection.pattern)}
     missing = [part for part in program.parts if part not in seen]
     if missing:

@@ -11,7 +11,7 @@ from threading import Lock, RLock
 from typing import Any
 
 from ..config import Settings
-from ..engine.contagion import Told
+from ..engine.contagion import Notification
 from ..errors import BadUsage, EthogramError
 from ..language.history import CAP
 from ..language.program import Program
@@ -91,7 +91,7 @@ class Teller:
         """Whether a detection is told and not muted; nothing is counted."""
         return self.is_told(detection) and self.muter.entry(detection, arrivals) is None
 
-    def tell(self, tolds: Sequence[Told], arrivals: Mapping[str, Arrivals]) -> list[Detection]:
+    def tell(self, tolds: Sequence[Notification], arrivals: Mapping[str, Arrivals]) -> list[Detection]:
         """Those of the detections that are told, after the callback has had each."""
         found = []
         for _, item in tolds:
@@ -193,7 +193,7 @@ class Watch:
         Where an event is refused, those behind it have not been observed. Those before it have: what they
         brought about has gone to the callback, and is in the error's `told`.
         """
-        tolds: list[Told] = []
+        tolds: list[Notification] = []
         intake = self._intake
         try:
             with self._lock:
@@ -231,7 +231,7 @@ class Watch:
                 arrivals.known.clear()
                 arrivals.old.clear()
 
-    def _tell(self, tolds: Sequence[Told]) -> list[Detection]:
+    def _tell(self, tolds: Sequence[Notification]) -> list[Detection]:
         return self._teller.tell(tolds, self._intake.arrivals)
 
     # What can be asked.
