@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 from ethogram.app.analyze import load_library
 from ethogram.app.backtest import readable, shuffled
 from ethogram.config import Settings
-from ethogram.engine.detect import Found, find
+from ethogram.engine.detect import SearchResult, find
 from ethogram.errors import BadUsage, did_you_mean
 from ethogram.ingest import Batch, Limits, events_of, read_events
 from ethogram.ingest.collector import checked_events, latest_time
@@ -176,7 +176,7 @@ def lift(
 
 def _lift(
     program: Program,
-    real: Found,
+    real: SearchResult,
     records: Sequence[Mapping[str, Counter[Whose]]],
     lacking: tuple[str, ...],
     seed: int,
@@ -200,7 +200,7 @@ def _lift(
     )
 
 
-def _by_pattern(result: Found) -> dict[str, Counter[Whose]]:
+def _by_pattern(result: SearchResult) -> dict[str, Counter[Whose]]:
     """Detections of each pattern, counted by whose they are."""
     out: dict[str, Counter[Whose]] = defaultdict(Counter)
     for detection in result.detections:

@@ -28,7 +28,7 @@ class Registry(Generic[T]):
         self.kind = kind
         self.package = package
         self._items: dict[str, T] = {}
-        self._found = False
+        self._discovered = False
 
     def add(self, name: str, item: T) -> T:
         """Register under a name; BadUsage where another plug-in has it."""
@@ -52,7 +52,7 @@ class Registry(Generic[T]):
 
     def find(self) -> None:
         """Import every module of the folder, then every entry point. Done once."""
-        if self._found:
+        if self._discovered:
             return
         # Imported here, since they take 30 ms.
         import pkgutil
@@ -75,7 +75,7 @@ class Registry(Generic[T]):
             # A decorated plug-in has registered itself.
             if point.name not in self._items:
                 self.add(point.name, loaded)
-        self._found = True
+        self._discovered = True
 
     def names(self) -> list[str]:
         """Every registered name, sorted."""

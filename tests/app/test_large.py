@@ -44,7 +44,7 @@ def test_parts_change_nothing(kind: str, many: int, monkeypatch: pytest.MonkeyPa
         for number in (2, 0, 1):
             part = [event for event in seen if bucket_of(event.source, event.subject, 3) == number]
             whole.add(find_part(programs, part, as_of=as_of, cap=case.cap))
-        ours = whole.found(random.Random(seed).sample(seen, len(seen)))
+        ours = whole.result(random.Random(seed).sample(seen, len(seen)))
         assert [detection.to_dict() for detection in ours.detections] == [
             detection.to_dict() for detection in theirs.detections
         ]

@@ -351,8 +351,8 @@ FAULTS = (
     Fault(
         "a rise begins at the first reading of all",
         "windows",
-        "found = found - self.before[self.ranges.low] * self.sums",
-        "found = found - 0 * self.sums",
+        "value = value - self.before[self.ranges.low] * self.sums",
+        "value = value - 0 * self.sums",
         "rise",
         3,
     ),
@@ -459,8 +459,8 @@ FAULTS = (
     Fault(
         "a prior is left out",
         "aggregates",
-        'm, n0 = expr.option("prior") or (0.0, 0.0)\n    found: Floats = usual',
-        "m, n0 = 0.0, 0.0\n    found: Floats = usual",
+        'm, n0 = expr.option("prior") or (0.0, 0.0)\n    floats: Floats = usual',
+        "m, n0 = 0.0, 0.0\n    floats: Floats = usual",
         "usual",
         1,
     ),
@@ -563,7 +563,7 @@ FAULTS = (
     Fault(
         "an event that lacks a field of the key is in a history",
         "histories",
-        "            inside &= codes >= 0\n",
+        "                lacking |= codes < 0\n",
         "",
         "threshold",
         0,
@@ -670,7 +670,7 @@ IN_CHUNKS = (
     Fault(
         "rows that keep= keeps are forgotten",
         "chunks",
-        "            kept[histories.block_rows(at[newest])] = True\n",
+        "            needed[histories.block_rows(at[newest])] = True\n",
         "            pass\n",
         "count",
         9,
@@ -678,8 +678,8 @@ IN_CHUNKS = (
     Fault(
         "a silence that goes on is not looked at again",
         "silence",
-        "        asked &= ~here.old | newest\n",
-        "        asked &= ~here.old\n",
+        "        tested &= ~here.old | newest\n",
+        "        tested &= ~here.old\n",
         "silence",
         3,
     ),

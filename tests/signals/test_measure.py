@@ -7,7 +7,7 @@ import pytest
 
 from ethogram import registry
 from ethogram.errors import BadUsage, EthogramError
-from ethogram.models import GIVEN, Event
+from ethogram.models import INPUT_SCORER, Event
 from ethogram.signals import Measurer, Unmeasured, measure_all, plan, signal
 from ethogram.signals.measurer import MAX_REASONS, OTHER
 
@@ -38,7 +38,7 @@ def test_the_scorer_is_the_signal_and_its_version():
 def test_a_supplied_reading_is_never_replaced():
     [found] = measure_all([event(0, text="Hi?", readings={"length": 99.0})], ["length"])
     assert found.reading("length").value == 99.0
-    assert found.reading("length").scorer == GIVEN
+    assert found.reading("length").scorer == INPUT_SCORER
 
 
 def test_the_events_given_are_not_changed():

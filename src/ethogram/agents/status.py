@@ -83,11 +83,11 @@ def stand(
     if not any(name in readings for name in program.signals):
         return saved, None
     rows, opened = (saved["rows"], saved["open"]) if saved else ([], None)
-    kept = {name: readings[name] for name in watched.names if name in readings}
+    row = {name: readings[name] for name in watched.names if name in readings}
     for name in watched.hashed:
-        if isinstance(value := kept.get(name), str):
-            kept[name] = digest(value)
-    rows = [*rows, [us, kept]][-watched.rows :]
+        if isinstance(value := row.get(name), str):
+            row[name] = digest(value)
+    rows = [*rows, [us, row]][-watched.rows :]
     opened, standing = _judged(program, rows, opened, number)
     return {"rows": rows, "open": opened}, standing
 

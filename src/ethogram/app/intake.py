@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from ..config import Settings
-from ..engine.contagion import Told
+from ..engine.contagion import Notification
 from ..engine.live_detections import Live
 from ..errors import BadEvents, Conflict, Fault
 from ..ingest import Limits
@@ -160,7 +160,7 @@ class Intake:
         self._most, self._since = settings.max_histories, 0
         self._changes = self.measurer is not None or bool(settings.scorers)
 
-    def observe(self, value: Event | Mapping[str, Any]) -> list[Told]:
+    def observe(self, value: Event | Mapping[str, Any]) -> list[Notification]:
         """What follows from an event, or from the one that a dict describes.
 
         Raises BadEvents where it is dated too far ahead of the clock, and Conflict where its id came with
@@ -229,9 +229,9 @@ class Intake:
             self.refused += 1
             raise
 
-    def tick(self, as_of: datetime) -> list[Told]:
+    def tick(self, as_of: datetime) -> list[Notification]:
         """What becomes known because time has passed."""
-        changes: list[Told] = []
+        changes: list[Notification] = []
         for source, arrivals in list(self.arrivals.items()):
             if self._lateness:
                 changes += self._take_all(arrivals, arrivals.release(as_of, self._lateness))
@@ -239,9 +239,9 @@ class Intake:
                 changes += self.live.advance(source, micros(as_of) - self._settings.lateness)
         return changes
 
-    def flush(self, as_of: datetime | None) -> list[Told]:
+    def flush(self, as_of: datetime | None) -> list[Notification]:
         """What follows from waiting events, and up to a moment; default: the newest event's."""
-        changes: list[Told] = []
+        changes: list[Notification] = []
         for arrivals in list(self.arrivals.values()):
             changes += self._take_all(arrivals, arrivals.flush())
         if self.newest is None:
@@ -251,14 +251,14 @@ class Intake:
             changes += self.live.drain(source, micros(until))
         return changes
 
-    def _take_all(self, arrivals: Arrivals, events: Iterable[Event]) -> list[Told]:
-        changes: list[Told] = []
+    def _take_all(self, arrivals: Arrivals, events: Iterable[Event]) -> list[Notification]:
+        changes: list[Notification] = []
         for event in events:
             arrivals.last = event.order
             changes += self._take(arrivals, event, micros(event.at))
         return changes
 
-    def _take(self, arrivals: Arrivals, event: Event, us: int) -> list[Told]:
+    def _take(self, arrivals: Arrivals, event: Event, us: int) -> list[Notification]:
         """What follows from an event whose turn it is."""
         if self.newest is None or event.at > self.newest:
             self.newest = event.at
@@ -278,7 +278,7 @@ class Intake:
             changes = changes + self._evict()
         return changes
 
-    def _evict(self) -> list[Told]:
+    def _evict(self) -> list[Notification]:
         """Forget the subjects longest without an event where too many histories are held.
 
         A few more than needed, since an eviction is slow. A subject that has more than half of all histories
@@ -288,7 +288,7 @@ class Intake:
         if max(len(order), engine.held) <= self._most:
             return []
         target = self._most - self._most // 32
-        changes: list[Told] = []
+        changes: list[Notification] = []
         gone: set[tuple[str, str]] = set()
         newest = next(reversed(order))
         if (held := engine.held_of(*newest)) > self._most // 2:

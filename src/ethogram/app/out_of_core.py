@@ -201,7 +201,7 @@ def analyze_on_disk(
             whole.add(item.part)
             seen.add(item)
         analysis = summed_up(
-            library, whole.found(on_disk.events), on_disk, asked if as_of or len(on_disk.events) else None
+            library, whole.result(on_disk.events), on_disk, asked if as_of or len(on_disk.events) else None
         )
         traces = _traces(analysis, prepared) if traced else Traces()
     vocabulary = load_vocabulary(settings.signals)

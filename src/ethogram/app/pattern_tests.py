@@ -7,7 +7,7 @@ from typing import Any
 
 from ..config import Settings
 from ..engine.combination import parts_meant
-from ..engine.detect import ENGINES, Found, find
+from ..engine.detect import ENGINES, SearchResult, find
 from ..engine.history import History, histories
 from ..engine.live.expressions import read_at
 from ..engine.live.sequence import Replay
@@ -32,7 +32,7 @@ FIRES_AT_ITS_LAST = (ast.Sequence, ast.Combination, ast.Spread)
 """The other shapes fire where they open, at their first event."""
 
 
-def how_far(program: Program, events: Sequence[Event], result: Found, positions: Positions) -> str:
+def how_far(program: Program, events: Sequence[Event], result: SearchResult, positions: Positions) -> str:
     """What was lacking for the program to fire, in a few words."""
     lacking = [item for item in result.insufficient if item.program.name == program.name]
     checked = result.checked.get(program.name, 0)

@@ -12,7 +12,7 @@ from ..ingest.batch import ColumnarEvents
 from ..language.ast import Signal
 from ..language.program import Program
 from ..language.visitor import named, once_each
-from ..models import GIVEN, Event, Reading, stable_hash
+from ..models import INPUT_SCORER, Event, Reading, stable_hash
 from ..signals import Measurer, Options, plan
 from ..signals.base import Unmeasured
 from ..store.rows import MARK, STEPS, bare_attributes
@@ -140,19 +140,19 @@ def only_scorers(
             saved.append(event)
             continue
         dropped = [name for name in event.readings if not _counts(event, name, scorers)]
-        unused.update((name, event.scorers.get(name, GIVEN)) for name in dropped)
+        unused.update((name, event.scorers.get(name, INPUT_SCORER)) for name in dropped)
         left = {name: value for name, value in event.readings.items() if name not in dropped}
         saved.append(replace(event, readings=left) if dropped else event)
     return saved, unused
 
 
 def _counts(event: Event, name: str, scorers: Mapping[str, str]) -> bool:
-    scorer = event.scorers.get(name, GIVEN)
+    scorer = event.scorers.get(name, INPUT_SCORER)
     if name in scorers:
         return scorer == scorers[name]
-    if scorer != GIVEN and name in registry.signals:
+    if scorer != INPUT_SCORER and name in registry.signals:
         return scorer == f"{name}@{registry.signals.get(name).version}"
-    return scorer == scorers.get("*", GIVEN)
+    return scorer == scorers.get("*", INPUT_SCORER)
 
 
 # What is measured on an event before its texts are left out of a store.

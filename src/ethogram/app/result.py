@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Annotated, Any
 
-from ..engine.detect import Found
+from ..engine.detect import SearchResult
 from ..engine.match import Insufficient
 from ..errors import Fault, did_you_mean
 from ..fields import Count, Name, RecordStruct
@@ -313,7 +313,7 @@ def insufficient_record(insufficient: Insufficient) -> InsufficientRecord:
     )
 
 
-def summed_up(library: Library, result: Found, gathered: Gathered, as_of: datetime | None) -> Analysis:
+def summed_up(library: Library, result: SearchResult, gathered: Gathered, as_of: datetime | None) -> Analysis:
     """What was found of the patterns asked for; `events` are all that were read."""
     chosen = {program.name: program for program in library.programs if library.is_chosen(program)}
     detections = [detection for detection in result.detections if detection.pattern in chosen]

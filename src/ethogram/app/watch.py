@@ -13,7 +13,7 @@ from typing import Any
 
 from ..config import Settings
 from ..engine.combination import Combining
-from ..engine.contagion import Told
+from ..engine.contagion import Notification
 from ..engine.live.state import load_engine, save_engine, version_of
 from ..errors import BadUsage, EthogramError
 from ..language.history import CAP
@@ -121,7 +121,7 @@ class Watch:
         Where an event is refused, those behind it have not been observed. Those before it have: their
         detections went to the callback, and are in the error's `told`.
         """
-        changes: list[Told] = []
+        changes: list[Notification] = []
         intake = self._intake
         try:
             with self._lock:
@@ -159,7 +159,7 @@ class Watch:
                 arrivals.known.clear()
                 arrivals.old.clear()
 
-    def _report(self, changes: Sequence[Told]) -> list[Detection]:
+    def _report(self, changes: Sequence[Notification]) -> list[Detection]:
         """The detections to report, after the callback has had each."""
         detections = []
         with self._lock:

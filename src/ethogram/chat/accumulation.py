@@ -57,7 +57,7 @@ LEAST_FRAME = 0.5  # an innocent setting is easily claimed, so it leaves at leas
 ALONE = 0.29  # the most that a first turn reaches by meaning alone, just below ELEVATED
 FIRST_MIDDLE, FIRST_WIDTH = 0.6, 0.4  # level at which a first turn reaches half of that
 SEEN, FACT = 0.3, 0.3  # what the words of a first turn must ask for before meaning says more
-TELLS = 0.6  # share of the distance from rest that is left of a turn that only tells something
+STATEMENT_SHARE = 0.6  # share of the distance from rest that is left of a turn that only tells something
 GRAVE = 0.4  # severity of a word above which a turn does more than tell
 CALM, NEAR = -0.3, 0.1  # levels of a calm turn, and of one near to harm
 DOUBTED = 0.55  # what words alone are worth where the meaning is calm
@@ -239,8 +239,8 @@ def measured(readings: Readings, view: View) -> float | None:
     """
     if readings.level is None or not (view.is_english or readings.any_language):
         return None
-    tells = not view.wants and all((hit.term.severity or 0.0) < GRAVE for hit in view.hits)
-    return AT_REST + TELLS * (readings.level - AT_REST) if tells else readings.level
+    is_statement = not view.wants and all((hit.term.severity or 0.0) < GRAVE for hit in view.hits)
+    return AT_REST + STATEMENT_SHARE * (readings.level - AT_REST) if is_statement else readings.level
 
 
 def doubted(signals: tuple[Signal, ...], level: float | None) -> tuple[Signal, ...]:

@@ -316,11 +316,11 @@ class _Maker:
     def __init__(self, name: str, options: Sequence[str], settings: Settings, library: Library) -> None:
         from ..app.evaluation.scoring import evaluator_of
         from ..errors import BadUsage
-        from ..models import GIVEN
+        from ..models import INPUT_SCORER
 
         self.settings, self.library = settings, library
-        self.evaluator = None if name == GIVEN else evaluator_of(settings, name, o.options_of(options))
-        if self.evaluator is None and name != GIVEN:
+        self.evaluator = None if name == INPUT_SCORER else evaluator_of(settings, name, o.options_of(options))
+        if self.evaluator is None and name != INPUT_SCORER:
             raise BadUsage(f"{name!r:.40} scores nothing; name an evaluator, or `given`")
 
     def side(self, batch: Batch, sampling: Sampling, budget: float | None) -> Side:

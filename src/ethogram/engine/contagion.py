@@ -66,7 +66,7 @@ def spread(
     return [*result, *spreading.open()]
 
 
-Told = tuple[str, Detection]
+Notification = tuple[str, Detection]
 """What happened to a detection (opened, rose or closed), and the detection."""
 Meeting = tuple[int, str, str]
 """When an event between two subjects was, and who they are."""
@@ -75,18 +75,18 @@ Meeting = tuple[int, str, str]
 class Start:
     """One detection of the first pattern. `met` is when each other subject was first met since."""
 
-    __slots__ = ("met", "one", "reached", "severity", "us")
+    __slots__ = ("detection", "met", "reached", "severity", "us")
 
-    def __init__(self, one: Detection) -> None:
-        self.one = one
-        self.us = micros(one.detected_at)
+    def __init__(self, detection: Detection) -> None:
+        self.detection = detection
+        self.us = micros(detection.detected_at)
         self.met: dict[str, int] = {}
         self.reached: dict[str, Detection] = {}
         self.severity: str | None = None
 
     def meet(self, us: int, a: str, b: str) -> str | None:
         """Whom this start's subject met, if it is one of the two and has not met the other since."""
-        other = b if a == self.one.subject else a if b == self.one.subject else None
+        other = b if a == self.detection.subject else a if b == self.detection.subject else None
         if other is None or us < self.us or other in self.met:
             return None
         self.met[other] = us
@@ -121,7 +121,9 @@ class Spreading:
         if other is not None:
             self._met.setdefault((source, other), []).append(start)
 
-    def see(self, source: str, batch: Sequence[Detection], recent: Sequence[Meeting]) -> Iterator[Told]:
+    def see(
+        self, source: str, batch: Sequence[Detection], recent: Sequence[Meeting]
+    ) -> Iterator[Notification]:
         """What follows from detections of one time; `recent` are the meetings of that time and after."""
         for end in batch:
             if parts_meant((self.body.then,), end.pattern):
@@ -140,14 +142,14 @@ class Spreading:
         return start
 
     def _forget(self, source: str, start: Start) -> None:
-        for index, who in [(self._of, start.one.subject), *((self._met, other) for other in start.met)]:
+        for index, who in [(self._of, start.detection.subject), *((self._met, other) for other in start.met)]:
             index[source, who].remove(start)
             if not index[source, who]:
                 del index[source, who]
 
-    def _reach(self, start: Start, end: Detection) -> Iterator[Told]:
+    def _reach(self, start: Start, end: Detection) -> Iterator[Notification]:
         us, subject = micros(end.detected_at), end.subject
-        if subject == start.one.subject or subject in start.reached:
+        if subject == start.detection.subject or subject in start.reached:
             return
         if not start.us < us <= start.us + self.body.within or start.met.get(subject, us + 1) > us:
             return
@@ -164,9 +166,9 @@ class Spreading:
         """The detection of a start from which enough were reached."""
         body = self.body
         others = sorted(start.reached.values(), key=lambda item: item.order)
-        parts = [(body.first, start.one), *((body.then, other) for other in others)]
-        made = assemble(self.judge, body.multiplier, parts, last=start.one)
-        then = assemble(self.judge, body.multiplier, parts[: 1 + body.at_least], last=start.one)
+        parts = [(body.first, start.detection), *((body.then, other) for other in others)]
+        made = assemble(self.judge, body.multiplier, parts, last=start.detection)
+        then = assemble(self.judge, body.multiplier, parts[: 1 + body.at_least], last=start.detection)
         return replace(
             made,
             state="closed" if closed else "opened",
@@ -177,7 +179,7 @@ class Spreading:
             fired_confidence=then.confidence,
         )
 
-    def advance(self, source: str, us: int) -> Iterator[Told]:
+    def advance(self, source: str, us: int) -> Iterator[Notification]:
         """Close and forget the starts that were over before a moment."""
         starts = self.starts.get(source)
         while starts and starts[0].us + self.body.within < us:
@@ -186,13 +188,13 @@ class Spreading:
             if start.severity is not None:
                 yield CLOSED, self._made(start, closed=True)
 
-    def forget(self, whose: Collection[tuple[str, str]]) -> Iterator[Told]:
+    def forget(self, whose: Collection[tuple[str, str]]) -> Iterator[Notification]:
         """Let go of what began with subjects, each with its source; what is open of it closes."""
         for source, starts in self.starts.items():
-            gone = [start for start in starts if (source, start.one.subject) in whose]
+            gone = [start for start in starts if (source, start.detection.subject) in whose]
             if gone:
                 self.starts[source] = deque(
-                    start for start in starts if (source, start.one.subject) not in whose
+                    start for start in starts if (source, start.detection.subject) not in whose
                 )
             for start in gone:
                 self._forget(source, start)
@@ -211,7 +213,7 @@ class Spreading:
         return [
             [
                 source,
-                pack(start.one),
+                pack(start.detection),
                 start.met,
                 {who: pack(d) for who, d in start.reached.items()},
                 start.severity,

@@ -39,7 +39,7 @@ MANY_EVENTS = 5_000
 """From so many events on, columns are faster even where NumPy is not loaded yet."""
 
 
-class Found:
+class SearchResult:
     """Detections in output order, what could not be judged, and how many histories were checked."""
 
     __slots__ = ("checked", "detections", "insufficient")
@@ -59,12 +59,12 @@ def find(
     as_of: datetime,
     cap: int = CAP,
     engine: str | None = None,
-) -> Found:
+) -> SearchResult:
     """What the programs find in events that are in order and not after `as_of`.
 
     Without an `engine` it is chosen by the number of events, which makes no difference to the result.
     """
-    outcome, detections = found_in_events(programs, events, as_of=as_of, cap=cap, engine=engine)
+    outcome, detections = search_events(programs, events, as_of=as_of, cap=cap, engine=engine)
     met = contacts(events) if any(isinstance(program.body, Spread) for program in programs) else {}
     untimed = untimed_sources(events)
     for program in by_depth(programs):
@@ -77,10 +77,10 @@ def find(
             detections += spread(program, seen, met, as_of)
         else:
             detections += combine(program, seen)
-    return Found(detections, outcome.insufficient, outcome.checked)
+    return SearchResult(detections, outcome.insufficient, outcome.checked)
 
 
-def found_in_events(
+def search_events(
     programs: Sequence[Program],
     events: Sequence[Event],
     *,
@@ -117,8 +117,8 @@ def keys_of(program: Program, events: Sequence[Event]) -> Counter[tuple[str, tup
         columns = [events.fields.get(name) for name in program.group_by]
         if None in columns:
             return Counter()
-        found = Counter(zip(*(column for column in columns if column is not None), strict=True))
-        return Counter({(events.source, key): n for key, n in found.items() if None not in key})
+        counts = Counter(zip(*(column for column in columns if column is not None), strict=True))
+        return Counter({(events.source, key): n for key, n in counts.items() if None not in key})
     keys = ((event.source, key_of(program, event)) for event in events)
     return Counter((source, key) for source, key in keys if key is not None)
 

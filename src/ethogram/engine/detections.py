@@ -11,18 +11,16 @@ from typing import Any
 from ..language.ast import Expr, Indicator, Signal
 from ..language.program import Program, SequenceProgram, SilenceProgram, ThresholdProgram
 from ..language.visitor import named, walk
-from ..models import GIVEN, Detection, Event, Evidence, Value, detection_id, moment
-from ..patterns.code_patterns import TOLD
+from ..models import INPUT_SCORER, Detection, Event, Evidence, Value, detection_id, moment
+from ..patterns.code_patterns import RECORD_DETAIL
 from .match import Match
-
-# Detections of patterns in code: what the code told takes the place of what an expression would say.
 
 
 def spoken(made: Detection) -> Detection:
-    """The detection with the details, evidence and explanation that its code told; itself for all others."""
-    if TOLD not in made.details:
+    """Apply the details, evidence and explanation that a code pattern returned; no-op for other patterns."""
+    if RECORD_DETAIL not in made.details:
         return made
-    record = _said(made.details[TOLD])
+    record = _parse_record(made.details[RECORD_DETAIL])
     known = {item.event for item in made.evidence}
     counted = [item for item in _evidence(record.get("evidence")) if item.event not in known]
     details, explanation = record.get("details"), record.get("explanation")
@@ -34,13 +32,13 @@ def spoken(made: Detection) -> Detection:
     )
 
 
-def _said(text: object) -> Mapping[str, Any]:
-    """What a text of JSON says; nothing where it is none: a supplied reading may be anything."""
+def _parse_record(text: object) -> Mapping[str, Any]:
+    """Parse a JSON object; empty where the text is none, since a supplied reading may be anything."""
     try:
-        found = json.loads(text) if isinstance(text, str) else None
+        record = json.loads(text) if isinstance(text, str) else None
     except (ValueError, RecursionError):
         return {}
-    return found if isinstance(found, dict) else {}
+    return record if isinstance(record, dict) else {}
 
 
 def _evidence(value: object) -> Iterator[Evidence]:
@@ -48,9 +46,6 @@ def _evidence(value: object) -> Iterator[Evidence]:
         match item:
             case [str(event), int(us), dict(readings)] if abs(us) < 2**56:
                 yield Evidence("counted", event, moment(us), readings)
-
-
-# Matches to detections.
 
 
 def build(
@@ -76,7 +71,7 @@ def build(
     explanation: str,
     parts: tuple[str, ...] = (),
 ) -> Detection:
-    """The only place that makes a detection of a match; times are microseconds.
+    """Build a detection; times are in microseconds.
 
     `key` are the values of the fields in `program.group_by`, and `fired` is what its id depends on.
     """
@@ -87,7 +82,7 @@ def build(
         version=program.version,
         state="opened" if closed_at is None else "closed",
         subject=str(history["subject"]),
-        # None where a history is about more than one.
+        # None where a history has several.
         target=str(history["target"]) if "target" in history else None,
         thread=str(history["thread"]) if "thread" in history else None,
         severity=severity,
@@ -117,7 +112,7 @@ def build(
 
 
 def detection_of(match: Match) -> Detection:
-    """The detection a match amounts to, as it is now."""
+    """The detection for a match in its current state."""
     program, conditions = match.program, _conditions(match.program)
     made = build(
         program,
@@ -160,13 +155,15 @@ def _conditions(program: Program) -> dict[str, Expr | None]:
 
 
 def readings_of(event: Event, condition: Expr | None) -> Mapping[str, Value]:
-    """The readings on an event that a condition names; indicators only where they were found."""
+    """The readings on an event that a condition names; indicators only where they are above 0."""
     if condition is None:
         return {}
     names, indicators = _names(condition)
-    found = ((name, event.readings.get(name)) for name in names)
+    readings = ((name, event.readings.get(name)) for name in names)
     return {
-        name: value for name, value in found if value is not None and not (value == 0 and name in indicators)
+        name: value
+        for name, value in readings
+        if value is not None and not (value == 0 and name in indicators)
     }
 
 
@@ -178,17 +175,17 @@ def _names(condition: Expr) -> tuple[tuple[str, ...], frozenset[str]]:
 
 
 def scorers_of(program: Program, events: Sequence[Event]) -> str:
-    """Who measured what counted, with the context widths where known: 'local@3/4, local@3/20'."""
-    found = set()
+    """The scorers of the evidence, with context widths where known: 'local@3/4, local@3/20'."""
+    scorers = set()
     for event in events:
         if not event.scorers and not event.widths:
-            if GIVEN not in found and any(
+            if INPUT_SCORER not in scorers and any(
                 name in event.readings for name in program.signals or event.readings
             ):
-                found.add(GIVEN)
+                scorers.add(INPUT_SCORER)
             continue
         for name in program.signals or event.readings:
             if name in event.readings:
-                scorer, width = event.scorers.get(name, GIVEN), event.widths.get(name)
-                found.add(scorer if width is None else f"{scorer}/{width}")
-    return ", ".join(sorted(found)) or GIVEN
+                scorer, width = event.scorers.get(name, INPUT_SCORER), event.widths.get(name)
+                scorers.add(scorer if width is None else f"{scorer}/{width}")
+    return ", ".join(sorted(scorers)) or INPUT_SCORER

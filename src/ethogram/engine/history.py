@@ -37,8 +37,8 @@ class History:
     """
 
     __slots__ = (
-        "asked", "base", "cap", "chain", "columns", "events", "first_us", "key", "known", "memo", "n",
-        "results", "source", "states", "timed", "times", "us", "waits", "whole", "whole_at",
+        "base", "cap", "chain", "columns", "events", "first_us", "key", "known", "memo", "n",
+        "results", "source", "states", "tested", "timed", "times", "us", "waits", "whole", "whole_at",
     )  # fmt: skip
 
     def __init__(
@@ -55,9 +55,9 @@ class History:
         self.columns: dict[Any, Any] = {}
         self.memo: dict[Any, tuple[int, Any]] = {}
         # What programs remember of it (`live/engine.py`): a state for each, None while nothing is under way,
-        # and bits for those whose condition was known or asked for at some event.
+        # and bits for those whose condition was tested, or had a known value, at some event.
         self.states: list[Any] = []
-        self.known = self.asked = 0
+        self.known = self.tested = 0
         self.waits: list[int | None] = []
 
     def add(self, event: Event, us: int) -> None:

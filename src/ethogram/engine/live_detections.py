@@ -12,7 +12,7 @@ from ..language.history import CAP
 from ..language.program import Program, SequenceProgram
 from ..models import Detection, Event, micros
 from .combination import Combining, parts_meant
-from .contagion import Meeting, Spreading, Told
+from .contagion import Meeting, Notification, Spreading
 from .detect import by_depth
 from .detections import detection_of
 from .live.engine import Engine
@@ -63,7 +63,7 @@ class Live:
             source = self.sources[name] = Source()
         return source
 
-    def observe(self, event: Event, us: int, answered: str | None = None) -> list[Told]:
+    def observe(self, event: Event, us: int, answered: str | None = None) -> list[Notification]:
         """What one event at so many microseconds changes, after what its time makes known.
 
         `answered`: whose event it replies to.
@@ -71,11 +71,11 @@ class Live:
         name = event.source
         source = self.sources.get(name) or self.source(name)
         source.timed = event.timed
-        told = self.advance(name, us, concludes=False) if self._is_due(name, source, us) else []
+        due = self.advance(name, us, concludes=False) if self._is_due(name, source, us) else []
         if self.spreads and (answered is not None or event.target is not None):
             self._meet(source, event, us, answered)
         changes = self.engine.observe(event, us)
-        return told + self._told(source, changes) if changes else told
+        return due + self._notifications(source, changes) if changes else due
 
     def _is_due(self, name: str, source: Source, us: int) -> bool:
         """Whether time alone makes something known: most events come before anything is due."""
@@ -88,54 +88,54 @@ class Live:
                 return True
         return False
 
-    def advance(self, name: str, us: int, *, concludes: bool = True) -> list[Told]:
+    def advance(self, name: str, us: int, *, concludes: bool = True) -> list[Notification]:
         """What becomes known of a source when no event before a moment can come any more.
 
         `concludes`: the moment is not that of an event, so what is told must be remembered as final.
         """
         source = self.source(name)
         changes = self.engine.advance(name, us)
-        tolds: list[Told] = []
+        notifications: list[Notification] = []
         latest: int | None = None
         if changes:
-            tolds = self._told(source, changes)
+            notifications = self._notifications(source, changes)
             latest = max(change.match.detected_at for change in changes)
         if source.queue and source.queue[0][0] < us:
             joined, latest = self._join(name, source, us, latest)
-            tolds += joined
+            notifications += joined
         for spread in self.spreads:
             for closed in spread.advance(name, us):
-                tolds.append(closed)
+                notifications.append(closed)
                 over = micros(closed[1].closed_at or closed[1].detected_at)
                 latest = over if latest is None else max(over, latest)
         if concludes and latest is not None:
             source.concluded = max(latest, source.concluded or latest)
-        return tolds
+        return notifications
 
-    def drain(self, name: str, us: int) -> list[Told]:
+    def drain(self, name: str, us: int) -> list[Notification]:
         """Everything that follows if nothing at or before a moment comes any more."""
-        tolds = self.advance(name, us)
+        notifications = self.advance(name, us)
         source = self.source(name)
         joined, _ = self._join(name, source, us + 1, None)
         source.concluded = max(us, source.concluded or us)
-        return tolds + joined
+        return notifications + joined
 
-    def forget(self, name: str, subject: str, us: int, *, keep: int = 0) -> list[Told]:
+    def forget(self, name: str, subject: str, us: int, *, keep: int = 0) -> list[Notification]:
         """Let go of a subject's histories, or of all but the newest of each kind; what was open closes.
 
         What combinations and spreads remember of it goes with `forget_joined`.
         """
-        return self._told(self.source(name), self.engine.forget(name, subject, us, keep=keep))
+        return self._notifications(self.source(name), self.engine.forget(name, subject, us, keep=keep))
 
-    def forget_joined(self, whose: Collection[tuple[str, str]]) -> list[Told]:
+    def forget_joined(self, whose: Collection[tuple[str, str]]) -> list[Notification]:
         """Let go of what combinations and spreads remember of subjects, each with its source."""
-        tolds: list[Told] = []
+        notifications: list[Notification] = []
         for join in self.joins:
             if isinstance(join, Spreading):
-                tolds += join.forget(whose)
+                notifications += join.forget(whose)
             else:
                 join.forget(whose)
-        return tolds
+        return notifications
 
     def forget_source(self, name: str) -> None:
         """Let go of a source of which no history is left."""
@@ -152,17 +152,17 @@ class Live:
 
     # Detections of detections.
 
-    def _told(self, source: Source, changes: Sequence[Change]) -> list[Told]:
-        tolds: list[Told] = []
+    def _notifications(self, source: Source, changes: Sequence[Change]) -> list[Notification]:
+        notifications: list[Notification] = []
         for what, match in changes:
             made = detection_of(match)
-            tolds.append((what, made))
+            notifications.append((what, made))
             if self._parts(made.pattern):
                 if _is_new(what, match.program):
                     self._push(source, made)
                 elif what == CLOSED:
                     self._close(source, made)
-        return tolds
+        return notifications
 
     def _parts(self, pattern: str) -> bool:
         """Whether some combination or spread sees a pattern's detections."""
@@ -183,32 +183,34 @@ class Live:
                 for us, order, n, d in source.queue
             ]
 
-    def _join(self, name: str, source: Source, us: int, latest: int | None) -> tuple[list[Told], int | None]:
+    def _join(
+        self, name: str, source: Source, us: int, latest: int | None
+    ) -> tuple[list[Notification], int | None]:
         """What follows from the detections of parts before a moment, one time after the other."""
-        tolds: list[Told] = []
+        notifications: list[Notification] = []
         while source.queue and source.queue[0][0] < us:
             at = source.queue[0][0]
             batch: list[Detection] = []
             while source.queue and source.queue[0][0] == at:
                 batch.append(heappop(source.queue)[3])
-            tolds += self._batch(name, source, batch)
+            notifications += self._batch(name, source, batch)
             latest = at if latest is None else max(at, latest)
-        return tolds, latest
+        return notifications, latest
 
-    def _batch(self, name: str, source: Source, batch: list[Detection]) -> list[Told]:
-        tolds: list[Told] = []
+    def _batch(self, name: str, source: Source, batch: list[Detection]) -> list[Notification]:
+        notifications: list[Notification] = []
         for join in self.joins:
             if join.program.timed_only and not source.timed:
                 continue
             batch.sort(key=lambda d: d.order)
             if isinstance(join, Spreading):
                 recent = [m for m in source.recent if m[0] >= micros(batch[0].detected_at)]
-                found = list(join.see(name, batch, recent))
+                joined = list(join.see(name, batch, recent))
             else:
-                found = [(CLOSED, d) for d in join.see(batch)]
-            tolds += found
-            batch += [d for what, d in found if what != "rose" and self._parts(d.pattern)]
-        return tolds
+                joined = [(CLOSED, d) for d in join.see(batch)]
+            notifications += joined
+            batch += [d for what, d in joined if what != "rose" and self._parts(d.pattern)]
+        return notifications
 
     def _meet(self, source: Source, event: Event, us: int, answered: str | None) -> None:
         if source.recent and source.recent[-1][0] < us:

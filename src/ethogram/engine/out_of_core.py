@@ -15,7 +15,7 @@ from ..language.program import Program
 from ..models import Detection, Event, Value
 from .combination import combine, parts_meant
 from .contagion import Contacts, spread
-from .detect import Found, by_depth, found_in_events, keys_of, without_times
+from .detect import SearchResult, by_depth, keys_of, search_events, without_times
 from .match import Insufficient
 
 Order = tuple[datetime, int, str]
@@ -41,7 +41,7 @@ def find_part(
     cap: int = CAP,
 ) -> Part:
     """All that can be said within one part, whose events are in order and not after `as_of`."""
-    outcome, here = found_in_events(programs, events, as_of=as_of, cap=cap)
+    outcome, here = search_events(programs, events, as_of=as_of, cap=cap)
     checked = outcome.checked
     number = {program.name: place for place, program in enumerate(programs)}
     notes = list(_notes(outcome.insufficient, number, events))
@@ -110,7 +110,7 @@ class Whole:
         for name, histories in part.checked.items():
             self.checked[name] = self.checked.get(name, 0) + histories
 
-    def found(self, events: Iterable[Event]) -> Found:
+    def result(self, events: Iterable[Event]) -> SearchResult:
         """Everything, as `find` gives it. `events` are all, in any order, and can be read more than once."""
         beyond = across(self.ordered)
         # Of what comes from different parts the order must not depend on which part came first.
@@ -128,7 +128,7 @@ class Whole:
             for number, _, source, key, have, need, reason in sorted(self.notes, key=lambda note: note[:2])
         ]
         names = [program.name for program in (*self.programs, *self.ordered) if program.name in self.checked]
-        return Found(self.detections, lacking, {name: self.checked[name] for name in names})
+        return SearchResult(self.detections, lacking, {name: self.checked[name] for name in names})
 
 
 def across(programs: Sequence[Program]) -> list[Program]:

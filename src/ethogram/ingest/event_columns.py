@@ -347,8 +347,8 @@ class ColumnReader:
             raise Irregular
         return column
 
-    def _ids(self, given: Column) -> list[str | None] | None:
-        column = [None if value is None or value == "" else str(value) for value in given]
+    def _ids(self, values: Column) -> list[str | None] | None:
+        column = [None if value is None or value == "" else str(value) for value in values]
         missing = column.count(None)
         if missing == len(column):
             return None
@@ -359,22 +359,22 @@ class ColumnReader:
             raise Irregular
         return column
 
-    def _seq(self, given: Column) -> NDArray[np.int64]:
-        if given.count(None) == len(given):
+    def _seq(self, values: Column) -> NDArray[np.int64]:
+        if values.count(None) == len(values):
             return np.arange(self.rows, dtype=np.int64)
-        return np.array([number if own is None else own for number, own in enumerate(given)], np.int64)
+        return np.array([number if own is None else own for number, own in enumerate(values)], np.int64)
 
     def _joined_times(self, seq: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the times, or positions in seconds where no event has one, and note which."""
-        given = [times for times in self._times if times is not None]
+        values = [times for times in self._times if times is not None]
         latest = self.rules.latest
-        self.timed = bool(given)
-        if not given:
+        self.timed = bool(values)
+        if not values:
             last = LAST_SECOND if latest is None else int(latest.timestamp())
             if int(seq.max()) > last:
                 raise Irregular
             return seq * 1_000_000
-        times = np.concatenate(given)
+        times = np.concatenate(values)
         lowest, highest = int(times.min()), int(times.max())
         late = latest is not None and highest > micros(latest)
         if len(times) != self.rows or lowest < _FIRST or highest > _LAST or late:

@@ -154,11 +154,11 @@ def read_events(
     raises BadLine at its event.
     """
     rules = _rules(limits, kinds, ranges, latest)
-    found = _find(paths)
-    if check is None and (batch := _read_columns(found, source, rules, progress)) is not None:
+    inputs = _find(paths)
+    if check is None and (batch := _read_columns(inputs, source, rules, progress)) is not None:
         return batch
     collector = Collector(source, rules, check)
-    files = _read_files(found, stdin, rules, collector, progress)
+    files = _read_files(inputs, stdin, rules, collector, progress)
     return _checked(collector.batch(files), skip_bad)
 
 

@@ -27,7 +27,7 @@ from .event_parser import Fields, Rules, event_of
 BUCKETS = 64
 AT_ONCE = 16_384
 """Rows held back before they are written, of all buckets together."""
-IN_ONE_PIECE = 256
+INSERT_ROWS = 256
 LENGTH = 8
 """Bytes in front of each piece that say how long it is."""
 
@@ -143,7 +143,7 @@ def write_rows(path: Path, rows: Iterable[Row]) -> None:
         waiting: list[Row] = []
         for row in rows:
             waiting.append(row)
-            if len(waiting) >= IN_ONE_PIECE:
+            if len(waiting) >= INSERT_ROWS:
                 _put(file, waiting)
         _put(file, waiting)
 

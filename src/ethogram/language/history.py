@@ -16,16 +16,16 @@ FIELDS = ("kind", "source", "subject", "target", "thread", "session", "reply_to"
 def attribute(event: Event, name: str) -> Value | None:
     """A field or attribute as a value that can be compared; None where it is absent."""
     if name in FIELDS:
-        found: Any = getattr(event, name)
+        value: Any = getattr(event, name)
     else:
-        found = event.attributes.get(name)
-        if found is None:
-            found = event.readings.get(name)
-    if isinstance(found, bool):
-        return float(found)
-    if isinstance(found, (int, float)):
-        return float(found)
-    return found if isinstance(found, str) else None
+        value = event.attributes.get(name)
+        if value is None:
+            value = event.readings.get(name)
+    if isinstance(value, bool):
+        return float(value)
+    if isinstance(value, (int, float)):
+        return float(value)
+    return value if isinstance(value, str) else None
 
 
 def key_of(program: Program, event: Event) -> tuple[Value, ...] | None:

@@ -15,12 +15,14 @@ MARK = re.compile(r" #[0-9a-f]{8}(/[0-9a-f]{8})?$")
 def write(value: float | str | None, form: str) -> str:
     """A value as the sentence shows it: whole numbers without a point, absent ones in words.
 
-    A form `one|many` puts the word that agrees with the number behind it.
+    A form `one|many` puts the word that agrees with the number behind it; a count of 0 is written as "no".
 
     >>> write(3.0, ""), write(0.125, ".0%"), write(None, ".2f"), write(0.5, "")
     ('3', '12%', 'not measured', '0.5')
     >>> write(1.0, "time|times"), write(2.0, "time|times"), write(1.2, ".0f day|days")
     ('1 time', '2 times', '1 day')
+    >>> write(0.0, "change|changes"), write(0.0, ".0f day|days")
+    ('no changes', '0 days')
     >>> write("bash pytest -x #0a1b2c3d", "")
     'bash pytest -x'
     """
@@ -33,6 +35,8 @@ def write(value: float | str | None, form: str) -> str:
     if words is None:
         return text
     item, _, many = words.partition("|")
+    if value == 0 and not number:
+        return f"no {many}"
     return f"{text} {item if text == '1' else many}"
 
 

@@ -9,7 +9,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from .event import (
-    GIVEN,
+    INPUT_SCORER,
     TRAITS,
     Event,
     Reading,
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "EPOCH",
-    "GIVEN",
+    "INPUT_SCORER",
     "SEVERITIES",
     "STATES",
     "TRAITS",

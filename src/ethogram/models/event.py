@@ -35,7 +35,7 @@ def _rounded(value: Any) -> Any:
     return round(value * 1e6) / 1e6 if value.__class__ is float and -_LARGE < value < _LARGE else value
 
 
-GIVEN = "given"
+INPUT_SCORER = "given"
 """The scorer of a reading that came with the event without a scorer."""
 
 
@@ -45,7 +45,7 @@ class Reading:
 
     signal: str
     value: Value
-    scorer: str = GIVEN
+    scorer: str = INPUT_SCORER
     width: int | None = None
 
 
@@ -99,7 +99,7 @@ class Event:
         return Reading(
             signal,
             self.readings[signal],
-            self.scorers.get(signal, GIVEN),
+            self.scorers.get(signal, INPUT_SCORER),
             self.widths.get(signal),
         )
 

@@ -24,7 +24,7 @@ from .pattern_file import LISTS, PatternFile, check_pattern
 
 PREFIX = IN_CODE
 """Start of the names of signals that patterns in code make."""
-TOLD = "*"
+RECORD_DETAIL = "*"
 """The detail that holds the report of a pattern in code, as JSON."""
 
 State = Any
@@ -189,7 +189,9 @@ def file_of(code_pattern: CodePattern, vocabulary: Vocabulary) -> PatternFile:
         return stable_hash("code", *parts)[:16]
 
     patterns = tuple(
-        replace(pattern, details=((TOLD, Signal(f"{signal}_told")),), version=version_of(pattern.version))
+        replace(
+            pattern, details=((RECORD_DETAIL, Signal(f"{signal}_told")),), version=version_of(pattern.version)
+        )
         for pattern in file.patterns
     )
     words = {**file.words, **{key: list(code_pattern.words.get(key, ())) for key in LISTS}}

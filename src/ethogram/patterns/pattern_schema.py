@@ -51,17 +51,17 @@ def pattern_body() -> Schema:
             "status": {"enum": list(STATUSES)},
             "description": TEXT | {"description": "Conduct, not intent."},
             "triage": TEXT | {"description": "What a person should look at first."},
-            "false_positives": _one_or_list(TEXT),
-            "misses": _one_or_list(TEXT),
-            "references": _one_or_list(TEXT),
-            "tags": _one_or_list(TEXT),
-            "related": _one_or_list(TEXT),
+            "false_positives": _item_or_list(TEXT),
+            "misses": _item_or_list(TEXT),
+            "references": _item_or_list(TEXT),
+            "tags": _item_or_list(TEXT),
+            "related": _item_or_list(TEXT),
             "author": TEXT,
             "date": DATE,
             "modified": DATE,
             "cause": TEXT | {"description": "Detections of one cause count once in risk."},
-            "confirms": _one_or_list(INDICATOR),
-            "group_by": _one_or_list(TEXT),
+            "confirms": _item_or_list(INDICATOR),
+            "group_by": _item_or_list(TEXT),
             "parameters": _by_name({"type": "number"}),
             "define": _by_name(EXPRESSION),
             "for_each": _by_name(several) | {"minProperties": 1, "maxProperties": 1},
@@ -93,12 +93,12 @@ def _shape() -> Schema:
     return {
         "oneOf": [
             _sequence(),
-            _one("threshold", threshold),
-            _one("trend", _trend(clearing)),
-            _one("contrast", _contrast(clearing)),
-            _one("silence", silence),
+            _single_key("threshold", threshold),
+            _single_key("trend", _trend(clearing)),
+            _single_key("contrast", _contrast(clearing)),
+            _single_key("silence", silence),
             *(_combination(kind) for kind in COMBINATIONS),
-            _one("spread", spread),
+            _single_key("spread", spread),
         ]
     }
 
@@ -174,7 +174,7 @@ def _examples() -> Schema:
 
 
 def _example() -> Schema:
-    one_or_each: Schema = {"anyOf": [SCALAR, {"type": "array", "items": SCALAR}]}
+    scalar_or_list: Schema = {"anyOf": [SCALAR, {"type": "array", "items": SCALAR}]}
     event = {
         "type": "object",
         "properties": {"at": {"type": ["number", "string"]}, "readings": {"type": "object"}},
@@ -186,13 +186,13 @@ def _example() -> Schema:
         "every": DURATION,
         "as_of": DURATION,
         "events": {"type": "array", "items": event, "minItems": 1},
-        **dict.fromkeys(("subject", "target", "thread", "session", "kind"), one_or_each),
+        **dict.fromkeys(("subject", "target", "thread", "session", "kind"), scalar_or_list),
     }
     return {
         "type": "object",
         "required": ["story"],
         "properties": fields,
-        "additionalProperties": one_or_each | {"description": "One value per event, or one for all."},
+        "additionalProperties": scalar_or_list | {"description": "One value per event, or one for all."},
     }
 
 
@@ -211,12 +211,12 @@ def _closed(properties: dict[str, Schema], required: list[str]) -> Schema:
     }
 
 
-def _one_or_list(item: Schema) -> Schema:
+def _item_or_list(item: Schema) -> Schema:
     """A list of different ones; one alone is a list of one."""
     return {"anyOf": [item, {"type": "array", "items": item, "minItems": 1, "uniqueItems": True}]}
 
 
-def _one(key: str, body: Schema) -> Schema:
+def _single_key(key: str, body: Schema) -> Schema:
     return _closed({key: body}, required=[key])
 
 

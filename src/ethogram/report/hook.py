@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from .wording import clean, plural
 
 if TYPE_CHECKING:
-    from ..agents.hook.status import Purged, Watching
+    from ..agents.hook.status import PurgedRuns, Watching
 
 
 Record = Mapping[str, Any]
@@ -140,11 +140,11 @@ def _effect_text(effect: Record) -> str:
     return text
 
 
-def purge_lines(purged: Purged) -> Iterator[str]:
+def purge_lines(purged: PurgedRuns) -> Iterator[str]:
     """What was removed."""
-    removed = [plural(purged.runs, "run"), plural(purged.said, "intervention")]
-    if purged.found:
-        removed.append(plural(purged.found, "detection"))
+    removed = [plural(purged.runs, "run"), plural(purged.interventions, "intervention")]
+    if purged.detections:
+        removed.append(plural(purged.detections, "detection"))
     if purged.files:
         removed.append(plural(len(purged.files), "file"))
     yield f"Removed permanently: {', '.join(removed)}."

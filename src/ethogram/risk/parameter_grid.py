@@ -64,9 +64,9 @@ def judged_detections(verdicts: Iterable[Verdict], detections: Iterable[Detectio
     items = []
     for item, consensus in sorted(consensus_by_item(verdicts).items()):
         if item[0] == "detection" and item[1] in by_id and consensus.verdict != "disputed":
-            found = by_id[item[1]]
+            detection = by_id[item[1]]
             is_true = consensus.verdict in TRUE
-            items.append(JudgedItem(found.id, is_true, True, period_of(found), group_of(found)))
+            items.append(JudgedItem(detection.id, is_true, True, period_of(detection), group_of(detection)))
     return items
 
 

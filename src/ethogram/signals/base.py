@@ -250,7 +250,7 @@ def _stateful(name: str, made: Callable[[], Any]) -> Step:
         try:
             value, moved = measure(event, state, options=options) if takes_options else measure(event, state)
         except Exception as error:
-            raise _told(name, event, error) from error
+            raise _signal_error(name, event, error) from error
         return value, moved
 
     return step
@@ -263,17 +263,17 @@ def _stateless(name: str, made: Callable[..., Any]) -> Step:
         try:
             return (made(event, options=options) if takes_options else made(event)), None
         except Exception as error:
-            raise _told(name, event, error) from error
+            raise _signal_error(name, event, error) from error
 
     return step
 
 
-def _told(name: str, event: Event, error: Exception) -> EthogramError:
+def _signal_error(name: str, event: Event, error: Exception) -> EthogramError:
     """The error, naming the signal and the event."""
     if isinstance(error, EthogramError):
         return error
-    said = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-    return EthogramError(f"signal {name!r} failed at event {event.id!r:.80}: {said:.200}")
+    message = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+    return EthogramError(f"signal {name!r} failed at event {event.id!r:.80}: {message:.200}")
 
 
 def _takes_options(made: Callable[..., Any]) -> bool:

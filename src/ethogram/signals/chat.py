@@ -24,7 +24,7 @@ FORMS = (
     "again", "other words", "fiction", "persona", "no rules", "language", "disguise", "insisting",
     "cleared up",
 )  # fmt: skip
-Found = Mapping[str, float | str | Unmeasured]
+TurnValues = Mapping[str, float | str | Unmeasured]
 
 READINGS: tuple[tuple[str, Range, str], ...] = (
     ("risk", SHARE, "How close this turn comes to something harmful, by itself."),
@@ -71,7 +71,7 @@ READINGS: tuple[tuple[str, Range, str], ...] = (
 """Name, range and meaning of each."""
 
 
-def measure_all_talks(event: Event, state: Any, options: Options) -> tuple[Found, Any]:
+def measure_all_talks(event: Event, state: Any, options: Options) -> tuple[TurnValues, Any]:
     """Every reading here at an event, by name, and the conversation after it."""
     role = role_of(event)
     if role is None or not event.text:
@@ -112,8 +112,8 @@ class _Turn:
         self, event: Event, state: Any, options: Options
     ) -> tuple[float | str | Unmeasured | None, Any]:
         """The reading, and the conversation after the event."""
-        found, state = measure_all_talks(event, state, options)
-        return found.get(self.name), state
+        values, state = measure_all_talks(event, state, options)
+        return values.get(self.name), state
 
 
 for _name, _range, _meaning in READINGS:

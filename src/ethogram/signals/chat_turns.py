@@ -88,7 +88,7 @@ def values_of(outcome: Outcome, was_refused: bool) -> Values:
 
 # A conversation followed event by event: one state of a thread for all readings of its turns.
 
-KEPT = 256
+MAX_CACHED = 256
 """Conversations whose state is at hand as it was made; of others it is read from what was kept."""
 _at_hand: dict[int, tuple[Any, Talk]] = {}
 _lock = Lock()
@@ -105,7 +105,7 @@ def measure_turn(event: Event, role: str, state: Any, options: Options) -> tuple
     how = options.conversation
     talk, outcome = follow(before, event.text or "", role, at, meaning_of(how), tuning_of(how))
     values = values_of(outcome, was_refused) if role == "user" else {}
-    return values, _kept(talk)
+    return values, _cached(talk)
 
 
 def meaning_of(how: Mapping[str, Any]) -> Meaning | None:
@@ -134,10 +134,10 @@ def _opened(state: Any) -> Talk:
     return known[1] if known is not None and known[0] is state else talk_from_json(state)
 
 
-def _kept(talk: Talk) -> Any:
+def _cached(talk: Talk) -> Any:
     plain = talk_to_json(talk)
     with _lock:
-        if len(_at_hand) >= KEPT:
+        if len(_at_hand) >= MAX_CACHED:
             del _at_hand[next(iter(_at_hand))]
         _at_hand[id(plain)] = (plain, talk)
     return plain

@@ -64,7 +64,7 @@ def required_words(pattern: str) -> tuple[JudgeLiteralsWords, ...]:
     """
     needs, _ = _choice(pattern, 0)
     sets = [_shortest(words) for words in dict.fromkeys(_all_sets(needs)) if _is_telling(words)]
-    return tuple(sorted(sets, key=_tells, reverse=True))
+    return tuple(sorted(sets, key=_selectivity, reverse=True))
 
 
 def _choice(pattern: str, at: int) -> tuple[Needs, int]:
@@ -86,7 +86,7 @@ def _sequence(pattern: str, at: int) -> tuple[Needs, int]:
         if times and times["times"]:
             needs, at = _repeated(needs, times), times.end()
         parts.append(needs)
-    return _one_after_another(parts), at
+    return _concatenated(parts), at
 
 
 def _part(pattern: str, at: int) -> tuple[Needs, int]:
@@ -126,11 +126,11 @@ def _either(ways: list[Needs]) -> Needs:
     exact = [way.exact for way in ways if way.exact is not None]
     if len(exact) == len(ways) and len(together := frozenset().union(*exact)) <= MOST:
         return Needs(together)
-    best = [max(_all_sets(way), key=_tells, default=frozenset([""])) for way in ways]
+    best = [max(_all_sets(way), key=_selectivity, default=frozenset([""])) for way in ways]
     return Needs(None, (frozenset().union(*best),))
 
 
-def _one_after_another(parts: list[Needs]) -> Needs:
+def _concatenated(parts: list[Needs]) -> Needs:
     """Words grow while all that may stand in a place is known, and are put aside where it is not."""
     aside: list[JudgeLiteralsWords] = []
     here = frozenset([""])
@@ -151,12 +151,12 @@ def _all_sets(needs: Needs) -> tuple[JudgeLiteralsWords, ...]:
     return needs.sets if needs.exact is None else (needs.exact,)
 
 
-def _tells(words: JudgeLiteralsWords) -> tuple[int, int]:
+def _selectivity(words: JudgeLiteralsWords) -> tuple[int, int]:
     return min(len(word) + LEAST * bool(RARE.intersection(word)) for word in words), -len(words)
 
 
 def _is_telling(words: JudgeLiteralsWords) -> bool:
-    return _tells(words)[0] >= LEAST
+    return _selectivity(words)[0] >= LEAST
 
 
 def _without_beginnings(words: JudgeLiteralsWords) -> JudgeLiteralsWords:

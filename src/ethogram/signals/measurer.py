@@ -29,7 +29,7 @@ MAX_RUNS = 256
 OTHER = "other reasons"
 PLAIN = (None, "event", "message")
 """Kinds of events of which a signal says nothing where they lack what it reads."""
-ALWAYS_KEPT = ("subject", "text")
+ALWAYS_STORED = ("subject", "text")
 """Scopes whose states are remembered even where they are as at the start."""
 
 
@@ -93,7 +93,7 @@ def measure_event(
         state = signal.start if key is None else states.get(key, signal.start)
         value, state = signal.step(event, state, options)
         # Most events say nothing to a signal of runs or threads: they leave no state behind.
-        if key is not None and (state is not signal.start or scope in ALWAYS_KEPT or key in states):
+        if key is not None and (state is not signal.start or scope in ALWAYS_STORED or key in states):
             moved[key] = state
         if value is not None and not supplied:
             _put(signal, value, event, added, reasons)
@@ -125,7 +125,7 @@ def _together(
     if key is None or signal.together is None:
         return {}
     values, state = signal.together(event, states.get(key, signal.start), options)
-    if state is not signal.start or signal.scope in ALWAYS_KEPT or key in states:
+    if state is not signal.start or signal.scope in ALWAYS_STORED or key in states:
         moved[key] = state
     return values  # type: ignore[no-any-return]
 
@@ -324,12 +324,12 @@ class Measurer:
         for key in moved:
             if key not in self._newest[1] and key[0] in self._of_runs:
                 self._newest[1].add(key)
-                kept = self._runs.setdefault((key[0], key[1], event.subject), {})
-                kept.pop(key, None)
-                kept[key] = None
-                if len(kept) > MAX_RUNS:
-                    oldest = next(iter(kept))
-                    del kept[oldest]
+                runs = self._runs.setdefault((key[0], key[1], event.subject), {})
+                runs.pop(key, None)
+                runs[key] = None
+                if len(runs) > MAX_RUNS:
+                    oldest = next(iter(runs))
+                    del runs[oldest]
                     self._states.pop(oldest, None)
 
     def _of_kind(self, kind: str) -> tuple[Signal, ...]:

@@ -86,7 +86,7 @@ def flags(event: Event) -> float | Unmeasured | None:
     >>> flags(Event.sample(text="Act now, because the shop is open.")), flags(Event.sample())
     (2.0, None)
     """
-    return _count(event, lambda found: float(found.count or 0))
+    return _count(event, lambda result: float(result.count or 0))
 
 
 @signal("flags_negative", range=_ANY_NUMBER, needs=("copy",))
@@ -96,18 +96,18 @@ def flags_negative(event: Event) -> float | Unmeasured | None:
     >>> flags_negative(Event.sample(text="Act now, because the shop is open."))
     1.0
     """
-    return _count(event, lambda found: float(found.negative or 0))
+    return _count(event, lambda result: float(result.negative or 0))
 
 
 @signal("flags_hard_constraint", range=(0, 1), needs=("copy",))
 def flags_hard_constraint(event: Event) -> float | Unmeasured | None:
     """1.0 where a phrase of a hard constraint is there: a reason to look, never a finding."""
-    return _count(event, lambda found: float(bool(found.hard_constraint)))
+    return _count(event, lambda result: float(bool(result.hard_constraint)))
 
 
 def _of(field: str, name: str, about: str) -> Measure:
     def measure(event: Event) -> float | Unmeasured | None:
-        return _count(event, lambda found: float((getattr(found, field) or {}).get(name, 0)))
+        return _count(event, lambda result: float((getattr(result, field) or {}).get(name, 0)))
 
     measure.__doc__ = about
     measure.__qualname__ = f"flags_{name}"

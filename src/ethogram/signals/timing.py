@@ -166,7 +166,7 @@ class SessionPosition:
 Spoken = tuple[str, int]
 """Who, and when in microseconds."""
 
-Heard = tuple[Spoken, Spoken | None] | None
+ReplyState = tuple[Spoken, Spoken | None] | None
 """The thread's newest event, and its newest by anyone else: enough to know another's last one."""
 
 
@@ -178,10 +178,10 @@ class ReplyGap:
     """
 
     scope = "thread"
-    start: Heard = None
+    start: ReplyState = None
     max_state_bytes = 2048
 
-    def measure(self, event: Event, state: Heard) -> tuple[float | None, Heard]:
+    def measure(self, event: Event, state: ReplyState) -> tuple[float | None, ReplyState]:
         """The gap, and what the thread has heard by now."""
         if not event.timed:
             return None, state
@@ -189,6 +189,6 @@ class ReplyGap:
         if state is None:
             return None, ((who, at), None)
         newest, other = state
-        heard = newest if newest[0] != who else other
-        gap = None if heard is None or at < heard[1] else (at - heard[1]) / 1_000_000
-        return gap, ((who, at), heard)
+        previous = newest if newest[0] != who else other
+        gap = None if previous is None or at < previous[1] else (at - previous[1]) / 1_000_000
+        return gap, ((who, at), previous)

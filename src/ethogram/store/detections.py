@@ -107,5 +107,5 @@ def save_detection(connection: Connection, change: str, swept: SweptDetection, a
     row = {name: values[name] for name in ("state", "severity", "version", "confidence")}
     row |= {"detection": detection.id, "change": change, "as_of_us": as_of_us}
     # The column `told` says that there is nothing left to report.
-    told = int(swept.part or detection.status == "shadow")
-    connection.execute(schema.changes.insert().values(told=told, **row))
+    is_reported = int(swept.part or detection.status == "shadow")
+    connection.execute(schema.changes.insert().values(told=is_reported, **row))

@@ -69,10 +69,12 @@ def _checked(pattern: Named, events: Events, stated: Example) -> list[Detection]
 
 def _library(pattern: Named) -> Library:
     if isinstance(pattern, (str, Path)):
-        found = select([pattern])
-        if len(found) != 1:
-            raise AssertionError(f"{pattern} is {len(found)} patterns; name one of {', '.join(found.chosen)}")
-        return found
+        library = select([pattern])
+        if len(library) != 1:
+            raise AssertionError(
+                f"{pattern} is {len(library)} patterns; name one of {', '.join(library.chosen)}"
+            )
+        return library
     names = [name for name, item in code_patterns().items() if _is(item, pattern)]
     if len(names) != 1:
         how = "name the one meant" if names else "register this very object, or name the one meant"

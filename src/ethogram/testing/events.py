@@ -25,12 +25,12 @@ TOOLS = {
     "network": "fetch",
 }
 """What an action is called here, and the tool that does it; any other name is that of a tool."""
-GIVEN = ("path", "command", "url", "query", "old_string", "new_string")
+ARGUMENTS = ("path", "command", "url", "query", "old_string", "new_string")
 """What is also an argument of the call."""
 
 
 def action(
-    what: str, *, subject: str = "agent", thread: str = "run", target: str | None = None, **told: Any
+    what: str, *, subject: str = "agent", thread: str = "run", target: str | None = None, **extra: Any
 ) -> Event:
     """One step of an agent, with what came of it: `error=`, or `result=`.
 
@@ -42,14 +42,14 @@ def action(
     >>> one.kind, one.attributes["tool"], one.attributes["error"]
     ('action', 'read_file', 'not_found')
     """
-    readings = told.pop("readings", {})
-    kind, attributes = "action", dict(told)
+    readings = extra.pop("readings", {})
+    kind, attributes = "action", dict(extra)
     if what == "memory_usage":
-        kind, attributes = "usage", {**told, "memory": told.get("value", 0) * MEGABYTE}
+        kind, attributes = "usage", {**extra, "memory": extra.get("value", 0) * MEGABYTE}
         attributes.pop("value", None)
     else:
-        arguments = {name: told[name] for name in GIVEN if name in told}
-        attributes = {"tool": TOOLS.get(what, what), "arguments": arguments, **told}
+        arguments = {name: extra[name] for name in ARGUMENTS if name in extra}
+        attributes = {"tool": TOOLS.get(what, what), "arguments": arguments, **extra}
     return _event(kind, subject, thread, target=target, attributes=attributes, readings=readings)
 
 
@@ -60,12 +60,12 @@ def says(
     subject: str = "",
     thread: str = "run",
     target: str | None = None,
-    **told: Any,
+    **extra: Any,
 ) -> Event:
     """A message; of the agent, or of the person with role="user"."""
     who = subject or ("user" if role == "user" else "agent")
-    readings = told.pop("readings", {})
-    attributes = {"role": role, **told}
+    readings = extra.pop("readings", {})
+    attributes = {"role": role, **extra}
     return _event("message", who, thread, target=target, text=text, attributes=attributes, readings=readings)
 
 

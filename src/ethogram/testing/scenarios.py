@@ -88,8 +88,8 @@ def exploration_wandering() -> list[Event]:
 def hallucination() -> list[Event]:
     """Files that were never there, opened as if they were."""
     missing = ["src/helpers.py", "src/util/strings.py", "src/core/engine.py", "lib/missing.py"]
-    said = "No such file or directory"
-    return [action("file_read", path=path, error=said, assumed_exists=True) for path in missing]
+    message = "No such file or directory"
+    return [action("file_read", path=path, error=message, assumed_exists=True) for path in missing]
 
 
 def error_exploration_loop() -> list[Event]:

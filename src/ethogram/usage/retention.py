@@ -55,13 +55,13 @@ class Policy:
 def retained(state: Summary, now: float, policy: Policy, newest: float | None = None) -> Summary | None:
     """Return what may still be kept of a summary; None where that is nothing.
 
-    `newest`: the moment that the retention counts back from, where that is not `now` (see `oldest_kept`).
+    `newest`: the moment that the retention counts back from, where that is not `now` (see `retention_start`).
     """
-    left = forget_before(state, oldest_kept(now if newest is None else newest, policy))
+    left = forget_before(state, retention_start(now if newest is None else newest, policy))
     return left if left is None or policy.exact else coarse(left, now)
 
 
-def oldest_kept(newest: float, policy: Policy) -> int:
+def retention_start(newest: float, policy: Policy) -> int:
     """The moment before which nothing is kept, on a half-hour.
 
     Half-hours go as a whole, so that events and summaries lose the same.

@@ -23,7 +23,7 @@ from .audit import WHATS, Look
 from .clock import DAY, HALF_HOUR, offset
 from .event import UsageEvent
 from .pseudonym import NAME_BYTES, Keys, Pseudonym, name_of, read_keys, waiting_file
-from .retention import Policy, due, forget_before, oldest_kept, rebuild, retained
+from .retention import Policy, due, forget_before, rebuild, retained, retention_start
 from .signals import Episode
 from .summary import EMPTY, Summary, add_event, session_mark
 from .tables import (
@@ -430,7 +430,7 @@ class UsageStore:
                 people, events = people + some_people, events + some_events
                 last = max((row.key for row in rows.values()), default=last)
                 if not is_more:
-                    raw.execute("DELETE FROM told WHERE last < ?", (oldest_kept(newest, self.policy),))
+                    raw.execute("DELETE FROM told WHERE last < ?", (retention_start(newest, self.policy),))
                     old = int(now) - self.policy.retention
                     raw.execute(f"{tables.HIDE} WHERE at < ? AND person IS NOT NULL", (old * 1_000_000,))
         # What was overwritten still stands in the log until it is emptied.
@@ -451,7 +451,7 @@ class UsageStore:
                 events += self._remove(raw, row.key)
             else:
                 self._put(raw, name, row, left)
-        before = oldest_kept(newest, self.policy)
+        before = retention_start(newest, self.policy)
         old = "SELECT rowid FROM events WHERE at < ? LIMIT ?"
         gone = raw.execute(f"DELETE FROM events WHERE rowid IN ({old})", (before, 10 * AT_ONCE)).rowcount
         self._unmark(raw, before)

@@ -210,18 +210,18 @@ def _ask_protected(plan: Plan, state: State, event: Event) -> Advice | None:
     step, cwd = read_step(tried), str(event.attributes.get("cwd") or plan.options.cwd or "")
     if step is None:
         return None
-    asked = paths_to_ask(step, plan.options, cwd, is_critical_step=is_critical)
-    paths = [(path, denied) for path, denied in asked if digest(path) not in state["approved"]][:MAX_NAMED]
+    touched = paths_to_ask(step, plan.options, cwd, is_critical_step=is_critical)
+    paths = [(path, denied) for path, denied in touched if digest(path) not in state["approved"]][:MAX_NAMED]
     parts, keys = [], [digest(path) for path, _ in paths]
     if paths:
         named = ", ".join(quote(shorten(path, 120)) for path, _ in paths)
-        is_one, denied = len(paths) == 1, all(denied for _, denied in paths)
+        is_single, denied = len(paths) == 1, all(denied for _, denied in paths)
         why = (
             "denied by the settings"
             if denied
-            else f"{'a protected path' if is_one else 'protected paths'} {KINDS}"
+            else f"{'a protected path' if is_single else 'protected paths'} {KINDS}"
         )
-        parts.append(f"{named} {'is' if is_one else 'are'} {why}.")
+        parts.append(f"{named} {'is' if is_single else 'are'} {why}.")
     changed = monitoring_change(step)
     # An approval covers the whole call with all its arguments, not the command alone.
     call = digest(f"{step.tool} {argument_text(step.arguments)}")

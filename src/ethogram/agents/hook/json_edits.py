@@ -132,13 +132,13 @@ def appended(text: str, root: Node, container: Node, value: Any, name: str = "")
         gap = text[container.start + 1 : container.members[0].first]
         at = container.members[-1].end
         if "\n" not in gap:
-            comma, item = _on_one_line(text, key, value)
+            comma, item = _inline_item(text, key, value)
             return Edit(at, "", comma + item)
         base = gap[gap.rindex("\n") + 1 :]
         return Edit(at, "", f",{newline}{base}{_indented(key, value, unit or '  ', newline, base)}")
     inside = text[container.start + 1 : container.end - 1]
     if unit is None:
-        return Edit(container.start + 1, inside, _on_one_line(text, key, value)[1])
+        return Edit(container.start + 1, inside, _inline_item(text, key, value)[1])
     line = text[text.rfind("\n", 0, container.start) + 1 :]
     outer = line[: len(line) - len(line.lstrip(" \t"))]
     item = _indented(key, value, unit, newline, outer + unit)
@@ -153,7 +153,7 @@ def _indent(text: str, root: Node) -> str | None:
     return gap[gap.rindex("\n") + 1 :] or "  " if "\n" in gap else None
 
 
-def _on_one_line(text: str, key: str, value: Any) -> tuple[str, str]:
+def _inline_item(text: str, key: str, value: Any) -> tuple[str, str]:
     """The comma and the member, spaced like the text."""
     if any(sign in text for sign in ('": ', '", ', "}, ")):
         item = json.dumps(value, ensure_ascii=False)

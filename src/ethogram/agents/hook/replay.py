@@ -250,8 +250,10 @@ def _by_analyze(events: Mapping[str, Event], folder: str) -> set[tuple[str, ...]
     names = [item.program.name for item in choose(library_of(loaded)).watched]
     ordered = sorted(events.values(), key=lambda event: event.order)
     settings = replace(loaded.settings, cwd=loaded.settings.cwd or os.path.abspath(folder))
-    found = analyze(ordered, patterns=names, settings=settings).detections if names else []
-    return {(str(item.thread), item.subject, item.pattern, item.fired_event, item.severity) for item in found}
+    detections = analyze(ordered, patterns=names, settings=settings).detections if names else []
+    return {
+        (str(item.thread), item.subject, item.pattern, item.fired_event, item.severity) for item in detections
+    }
 
 
 def _steps_saved(

@@ -389,10 +389,10 @@ def _state() -> StateFile:
             if db is None:
                 return make()
             runs, last = db.execute("select count(*), max(at) from run").fetchone()
-            said = db.execute("select count(*) from said").fetchone()[0]
+            interventions = db.execute("select count(*) from said").fetchone()[0]
     except (sqlite3.Error, OSError) as error:
         return make(fault=str(error))
-    return make(runs=runs, said=said, last_event=None if last is None else _time(last))
+    return make(runs=runs, said=interventions, last_event=None if last is None else _time(last))
 
 
 def _folder_fault(folder: Path) -> str | None:
@@ -437,17 +437,17 @@ def load_messages() -> tuple[list[dict[str, Any]], int]:
 
 
 @dataclass(frozen=True, slots=True)
-class Purged:
+class PurgedRuns:
     """How much was removed. `clean` is False if another program still holds old pages."""
 
     runs: int = 0
-    said: int = 0
-    found: int = 0
+    interventions: int = 0
+    detections: int = 0
     files: tuple[str, ...] = ()
     clean: bool = True
 
 
-def purge(session: str = "", before: float | None = None) -> Purged:
+def purge(session: str = "", before: float | None = None) -> PurgedRuns:
     """Remove the data of a session, of what happened before a time, or everything.
 
     Files that were set aside go in any case: their content is unknown. With everything go plans and logs,
@@ -464,10 +464,10 @@ def purge(session: str = "", before: float | None = None) -> Purged:
     removed = [str(file) for file in files if file.exists() or file.is_symlink()]
     for file in files:
         file.unlink(missing_ok=True)
-    return replace(counts or Purged(), files=tuple(removed))
+    return replace(counts or PurgedRuns(), files=tuple(removed))
 
 
-def _purge_rows(session: str, before: float | None) -> Purged | None:
+def _purge_rows(session: str, before: float | None) -> PurgedRuns | None:
     """Remove rows; None if there is no readable file."""
     path = Path(state_path())
     if not path.exists():
@@ -487,8 +487,8 @@ def _purge_rows(session: str, before: float | None) -> Purged | None:
                 tables = ("run", "said", "found")
                 counts = [db.execute(f"delete from {name} where {where}", values).rowcount for name in tables]
             # Free pages and the log still hold what was written before, until both are rebuilt.
-            runs, said, found = counts
-            return Purged(runs, said, found, clean=sqlite.scrub(db))
+            runs, interventions, detections = counts
+            return PurgedRuns(runs, interventions, detections, clean=sqlite.scrub(db))
     except sqlite3.OperationalError as error:
         if "locked" in str(error) or "busy" in str(error):
             raise EthogramError(f"{path}: another program is writing to it; try again") from None

@@ -14,7 +14,7 @@ from ...errors import BadUsage
 from ...evaluators.base import Evaluator
 from ...fields import Amount, Balance, Count, Dollars, Ratio, RecordStruct, Trait
 from ...ingest import Batch
-from ...models import GIVEN, TRAITS, Event, is_indicator_name
+from ...models import INPUT_SCORER, TRAITS, Event, is_indicator_name
 from ...models.record import decimals
 from ...models.slotted import dataclass, replace
 from ...patterns.library import Library
@@ -137,7 +137,7 @@ def given_side(events: Iterable[Event], sampling: Sampling) -> Side:
     )
     if not any(is_scored(name) for event in selected for name in event.readings):
         raise BadUsage("given: no message that is compared has both a text and scores")
-    return Side(GIVEN, GIVEN, selected)
+    return Side(INPUT_SCORER, INPUT_SCORER, selected)
 
 
 def _without_scores(event: Event) -> Event:
@@ -228,7 +228,7 @@ def detections(a: Side, b: Side, library: Library, settings: Settings) -> Detect
 
 
 def _detected(side: Side, library: Library, settings: Settings) -> set[tuple[str, ...]]:
-    side_settings = settings if side.scorer == GIVEN else settings_for(settings, side.scorer)
+    side_settings = settings if side.scorer == INPUT_SCORER else settings_for(settings, side.scorer)
     detected = analyze_batch(Batch(side.events), library, settings=side_settings).detections
     return {(d.pattern, d.source, d.subject, d.target or "", d.thread or "") for d in detected}
 

@@ -451,7 +451,7 @@ def _numbered(which: Ints, codes: Ints, first: Mask, second: Mask) -> Ints:
     owner = both // width
     begins = np.searchsorted(owner, owner, "left")
     place = np.searchsorted(both, pairs)
-    found = np.minimum(place, max(len(both) - 1, 0))
+    index = np.minimum(place, max(len(both) - 1, 0))
     if not len(both):
         return np.full(len(which), -1)
-    return np.where(known & (both[found] == pairs), found - begins[found], -1)
+    return np.where(known & (both[index] == pairs), index - begins[index], -1)

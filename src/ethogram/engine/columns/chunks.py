@@ -39,7 +39,7 @@ class Memory:
     """The number of the event at the last firing, counted from 0."""
     opened: dict[Key, tuple[Match, float]] = field(default_factory=dict)
     """The episode that is open, and the confidence at its peak."""
-    asked: set[Key] = field(default_factory=set)
+    tested: set[Key] = field(default_factory=set)
     known: set[Key] = field(default_factory=set)
 
 
@@ -73,17 +73,17 @@ def run_chunk(
     state = state or State()
     earlier = 0 if state.rows is None else state.rows.rows
     whole = table if state.rows is None else state.rows.followed_by(table)
-    kept = np.zeros(whole.rows, bool)
+    needed = np.zeros(whole.rows, bool)
     previous: dict[Membership, Ints] = {}
     parts = []
     for block in blocks(whole, earlier):
         block.chunked = True
-        parts.append([_run_block(program, block, state, previous, kept, as_of, cap) for program in chosen])
+        parts.append([_run_block(program, block, state, previous, needed, as_of, cap) for program in chosen])
         block.forget()
     out = outcome(chosen, parts)
     for program in chosen:
         out.checked[program.name] = len(state.of(membership(program)).seen)
-    rows = np.flatnonzero(kept)
+    rows = np.flatnonzero(needed)
     for member, times in previous.items():
         state.of(member).previous = times[rows]
     state.rows = whole.take(rows)
@@ -105,7 +105,7 @@ def _run_block(
         if histories.size:
             _recall(histories, state, previous)
     keys, reader = here.keys, Reader(here, cap)
-    mask[block.numbers(np.flatnonzero(_kept(program, reader)))] = True
+    mask[block.numbers(np.flatnonzero(_rows_needed(program, reader)))] = True
     if not here.size:
         return part
     if program.timed_only and not here.timed:
@@ -113,17 +113,17 @@ def _run_block(
         return part
     memory = state.of(program.name)
     with np.errstate(all="ignore"):
-        found, asked, known = search(program, reader, as_of, *_carried(here, memory))
-        if found is not None:
-            for number, row, peak, match in matches(found, named(program)):
-                is_carried = found.carried is not None and bool(found.carried[len(part.matches)])
+        result, tested, known = search(program, reader, as_of, *_carried(here, memory))
+        if result is not None:
+            for number, row, peak, match in matches(result, named(program)):
+                is_carried = result.carried is not None and bool(result.carried[len(part.matches)])
                 part.matches.append((row, _remember(memory, keys[number], is_carried, peak, match)))
-            if isinstance(found.firings, Firings):
-                _remember_firings(memory, here, found.firings)
-    memory.asked.update(keys[number] for number in np.flatnonzero(asked).tolist())
+            if isinstance(result.firings, Firings):
+                _remember_firings(memory, here, result.firings)
+    memory.tested.update(keys[number] for number in np.flatnonzero(tested).tolist())
     memory.known.update(keys[number] for number in np.flatnonzero(known).tolist())
     if as_of is not None:
-        lacking = [key in memory.asked and key not in memory.known for key in keys]
+        lacking = [key in memory.tested and key not in memory.known for key in keys]
         least = program.body.at_least if isinstance(program.body, SilenceProgram) else 0
         short = here.lengths + here.before < least
         part.lacking = notes(program, here, np.flatnonzero(np.array(lacking) | short))
@@ -186,17 +186,17 @@ def _remember_firings(memory: Memory, here: Histories, firings: Firings) -> None
 # Which rows can still be seen.
 
 
-def _kept(program: Program, reader: Reader) -> Mask:
+def _rows_needed(program: Program, reader: Reader) -> Mask:
     """The rows of a block that a program may still look at."""
     here = reader.histories
     again = _read_again(program.body, here)
-    kept = np.zeros(here.block.size, bool)
+    needed = np.zeros(here.block.size, bool)
     windows = list(_windows(program))
 
     def keep(histories: Histories, low: Ints) -> None:
         low = np.maximum(low, histories.starts)
         marks = np.repeat(low, histories.lengths) <= histories.positions
-        kept[histories.block_rows(histories.positions[marks])] = True
+        needed[histories.block_rows(histories.positions[marks])] = True
 
     back = max([1, *(_length(window, reader.cap) for window in windows if not window.over_subject)])
     keep(here, np.minimum(again - back, here.ends - 1))
@@ -218,8 +218,8 @@ def _kept(program: Program, reader: Reader) -> Mask:
             at = selection.at
             number = histories.number_of(at)
             newest = np.arange(len(at)) >= oldest[number]
-            kept[histories.block_rows(at[newest])] = True
-    return kept
+            needed[histories.block_rows(at[newest])] = True
+    return needed
 
 
 def _read_again(body: Any, here: Histories) -> Ints:

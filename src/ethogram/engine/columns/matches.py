@@ -28,7 +28,7 @@ _PLACES = 1e6
 
 
 @dataclass(slots=True)
-class Found:
+class MatchColumns:
     """What a program found in a block, one row each; positions count through its histories.
 
     `peak` is where details and explanation are read, by `reader`. `carried` marks episodes that opened in an
@@ -52,13 +52,13 @@ class Found:
     carried: Mask | None = None
 
 
-def of_sequence(program: Program, firings: Firings, cap: int) -> Found:
+def of_sequence(program: Program, firings: Firings, cap: int) -> MatchColumns:
     """The firings of a sequence."""
     here, fired, first, steps = firings.histories, firings.fired, firings.chains[0], firings.steps
     reader = Reader(here, cap, fired, steps)
     confidence = confidence_at(program, reader)
     count = np.sum([positions >= 0 for matched in steps.values() for positions in matched], axis=0)
-    return Found(
+    return MatchColumns(
         program,
         reader,
         fired=fired,
@@ -76,7 +76,7 @@ def of_sequence(program: Program, firings: Firings, cap: int) -> Found:
     )
 
 
-def of_threshold(program: Program, episodes: Episodes, whole: Reader) -> Found:
+def of_threshold(program: Program, episodes: Episodes, whole: Reader) -> MatchColumns:
     """The episodes of a threshold, each with the event of its highest severity and confidence."""
     here, opened, closed = whole.histories, episodes.opened, episodes.closed
     ends = np.where(closed < 0, here.ends[here.number_of(opened)], closed)
@@ -98,7 +98,7 @@ def of_threshold(program: Program, episodes: Episodes, whole: Reader) -> Found:
         return out
 
     peaks = spread(peak, -1)
-    return Found(
+    return MatchColumns(
         program,
         Reader(here, whole.cap, np.maximum(peaks, 0)),
         fired=opened,
@@ -116,13 +116,13 @@ def of_threshold(program: Program, episodes: Episodes, whole: Reader) -> Found:
     )
 
 
-def of_silence(program: Program, silences: Silences, whole: Reader) -> Found:
+def of_silence(program: Program, silences: Silences, whole: Reader) -> MatchColumns:
     """The silences; `deadline` is their result."""
     here, before, deadline = whole.histories, silences.before, silences.deadline
     texts = here.block.table.texts.encode(format_time(moment(us)) for us in deadline.tolist())
     reader = Reader(here, whole.cap, before, results={"deadline": Column(code=texts)})
     confidence = confidence_at(program, reader)
-    return Found(
+    return MatchColumns(
         program,
         reader,
         fired=before,
@@ -170,7 +170,7 @@ def severity_at(program: Program, reader: Reader) -> Ints:
 # Matches.
 
 
-def matches(result: Found, shown: Sequence[str]) -> Iterator[tuple[int, int, float, Match]]:
+def matches(result: MatchColumns, shown: Sequence[str]) -> Iterator[tuple[int, int, float, Match]]:
     """The matches, each with its history's number, the row of its first event, and the peak's confidence.
 
     Detections show the readings of some names.
@@ -254,7 +254,7 @@ def named(program: Program) -> tuple[str, ...]:
 # Evidence.
 
 
-def _evidence(result: Found) -> Iterator[list[tuple[str, int]]]:
+def _evidence(result: MatchColumns) -> Iterator[list[tuple[str, int]]]:
     """For each match (step, row of the table) in the order evidence is listed."""
     here, body = result.reader.histories, result.program.body
     fired = here.rows(result.fired).tolist()

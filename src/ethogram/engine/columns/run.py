@@ -16,7 +16,7 @@ from ...models import Event
 from ..match import NO_TIMES, Insufficient, Match, Outcome, lacking
 from .expressions import Reader
 from .histories import Block, Histories, blocks, membership
-from .matches import Found, matches, named, of_sequence, of_silence, of_threshold
+from .matches import MatchColumns, matches, named, of_sequence, of_silence, of_threshold
 from .numbers import pieces
 from .sequence import Firings
 from .silence import silences
@@ -90,11 +90,11 @@ def run_block(program: Program, shown: Sequence[str], block: Block, as_of: int, 
         return part
     reader = Reader(here, cap)
     with np.errstate(all="ignore"):
-        found, asked, known = search(program, reader, as_of)
-        if found is not None:
-            part.matches = [(row, match) for _, row, _, match in matches(found, shown)]
+        result, tested, known = search(program, reader, as_of)
+        if result is not None:
+            part.matches = [(row, match) for _, row, _, match in matches(result, shown)]
     short = here.lengths < (program.body.at_least if isinstance(program.body, SilenceProgram) else 0)
-    part.lacking = notes(program, here, np.flatnonzero(short | (asked & ~known)))
+    part.lacking = notes(program, here, np.flatnonzero(short | (tested & ~known)))
     return part
 
 
@@ -104,7 +104,7 @@ def search(
     as_of: int | None,
     last_fired: Ints | None = None,
     carried: Ints | None = None,
-) -> tuple[Found | None, Mask, Mask]:
+) -> tuple[MatchColumns | None, Mask, Mask]:
     """What a program finds in histories, in which it was asked, and in which it could be judged.
 
     From earlier chunks come the position of each history's last firing, and the first new positions of those
@@ -113,32 +113,32 @@ def search(
     match program.body:
         case SequenceProgram() as body:
             firings = Firings(body, reader, last_fired)
-            found = of_sequence(program, firings, reader.cap) if len(firings.fired) else None
-            return found, *judged(reader, body.places[0].condition)
+            result = of_sequence(program, firings, reader.cap) if len(firings.fired) else None
+            return result, *judged(reader, body.places[0].condition)
         case ThresholdProgram() as body:
             opened = episodes(body, reader, carried)
-            found = of_threshold(program, opened, reader) if len(opened.opened) else None
-            return found, *judged(reader, body.when)
+            result = of_threshold(program, opened, reader) if len(opened.opened) else None
+            return result, *judged(reader, body.when)
         case SilenceProgram() as body:
             quiet = silences(body, reader, as_of)
-            found = of_silence(program, quiet, reader) if len(quiet.before) else None
-            return found, quiet.asked, quiet.known
+            result = of_silence(program, quiet, reader) if len(quiet.before) else None
+            return result, quiet.tested, quiet.known
     raise TypeError(f"{program.name} is not a program over events")
 
 
 def judged(reader: Reader, condition: Expr) -> tuple[Mask, Mask]:
     """The histories that have new events, and those in which a condition is true or false at one of them."""
     here = reader.histories
-    asked = here.fresh < here.ends
+    tested = here.fresh < here.ends
     known = np.zeros(len(here.starts), bool)
     # Most show it at their last event.
-    known[asked] = _known(Reader(here, reader.cap, here.ends[asked] - 1), condition)
-    left = np.flatnonzero(asked & ~known)
+    known[tested] = _known(Reader(here, reader.cap, here.ends[tested] - 1), condition)
+    left = np.flatnonzero(tested & ~known)
     if len(left):
         lengths = here.ends[left] - here.fresh[left]
         somewhere = _known(Reader(here, reader.cap, pieces(here.fresh[left], lengths)), condition)
         known[left] = np.logical_or.reduceat(somewhere, np.cumsum(lengths) - lengths)
-    return asked, known
+    return tested, known
 
 
 def _known(reader: Reader, condition: Expr) -> Mask:

@@ -25,7 +25,7 @@ class Silences:
     before: Ints
     deadline: Ints
     following: Ints
-    asked: Mask
+    tested: Mask
     known: Mask
 
 
@@ -33,17 +33,17 @@ def silences(body: SilenceProgram, reader: Reader, as_of: int | None) -> Silence
     """Everything a silence finds; without `as_of` the last event of a history is left to the next chunk."""
     here = reader.histories
     times = here.times
-    asked = np.arange(here.size) - here.start + here.before[here.which] >= body.at_least - 1
+    tested = np.arange(here.size) - here.start + here.before[here.which] >= body.at_least - 1
     last = here.ends - 1
     if here.old is not None:
         # Of events from earlier chunks only the last has not been followed yet.
         newest = here.old.copy()
         newest[:-1] &= ~here.old[1:]
         newest[last] = here.old[last]
-        asked &= ~here.old | newest
+        tested &= ~here.old | newest
     if body.after is not None:
-        asked[asked] = reader.some(asked).holds(body.after)
-    rows = np.flatnonzero(asked)
+        tested[tested] = reader.some(tested).holds(body.after)
+    rows = np.flatnonzero(tested)
     seconds = np.broadcast_to(Reader(here, reader.cap, rows).number(body.longer_than), rows.shape)
     following = np.append(times[1:], NEVER)
     following[last] = NEVER
@@ -56,4 +56,4 @@ def silences(body: SilenceProgram, reader: Reader, as_of: int | None) -> Silence
     stays = until[rows] > deadline
     rows, deadline = rows[stays], deadline[stays]
     reduce = np.logical_or.reduceat
-    return Silences(rows, deadline, following[rows], reduce(asked, here.starts), reduce(known, here.starts))
+    return Silences(rows, deadline, following[rows], reduce(tested, here.starts), reduce(known, here.starts))

@@ -373,8 +373,8 @@ class LineTable(EventTable):
             if own is None:
                 return Column()
             return Column(own, rounded=False) if isinstance(own, np.ndarray) else column_of(own, self.texts)
-        given: list[Any] = own.tolist() if isinstance(own, np.ndarray) else own or [None] * self.rows
-        values = [None if value != value else value for value in given]
+        supplied: list[Any] = own.tolist() if isinstance(own, np.ndarray) else own or [None] * self.rows
+        values = [None if value != value else value for value in supplied]
         for row, event in self.measured.items():
             values[row] = event.readings.get(name)
         return replace(column_of(values, self.texts), rounded=False)

@@ -32,7 +32,7 @@ def series_of(expr: Measure | Cover) -> Series:
     if isinstance(expr, Cover):
         # Events with none of the set matter only where readings are counted.
         counts = bool(window.at_least or keep)
-        kind, of = "raw", _found(expr, none=0 if counts else None)
+        kind, of = "raw", _cover_bits(expr, none=0 if counts else None)
         key: Any = (expr.items, window.where, keep, counts)
     else:
         kind = _kind(expr)
@@ -45,7 +45,7 @@ def series_of(expr: Measure | Cover) -> Series:
     return _SERIES[key]
 
 
-def kept_series(expr: Expr, *, over_subject: bool) -> Iterator[Series]:
+def retained_series(expr: Expr, *, over_subject: bool) -> Iterator[Series]:
     """The series of `keep` windows inside an expression: they must be read from the first event on."""
     for item in walk(expr):
         if not isinstance(item, (Measure, Cover)) or item.window.keep is None:
@@ -70,7 +70,7 @@ def _kind(expr: Measure) -> str:
     return "raw" if isinstance(expr.of, (Signal, Indicator)) else "value"
 
 
-def _found(expr: Cover, none: int | None) -> Read:
+def _cover_bits(expr: Cover, none: int | None) -> Read:
     """Which of the set are above 0, as bits; `none` where there are none on an event that has a reading."""
     names = [(item.name, 1 << k) for k, item in enumerate(expr.items)]
 
@@ -125,8 +125,8 @@ def aggregate_reader(expr: Measure | Cover | Difference) -> Read:
 
 
 def _options(expr: Measure) -> dict[str, tuple[float, ...]]:
-    given = {name: option.default or (0.0,) for name, option in CATALOGUE[expr.name].options.items()}
-    return given | dict(expr.options)
+    defaults = {name: option.default or (0.0,) for name, option in CATALOGUE[expr.name].options.items()}
+    return defaults | dict(expr.options)
 
 
 def _from_sums(expr: Measure) -> Callable[[History, int, Event], Any]:
@@ -350,10 +350,10 @@ def counted(expr: Expr, history: History, at: int) -> list[Event]:
     if not history.timed and needs_time(expr):
         return []
     if isinstance(expr, Measure) and expr.name == "surprise_count":
-        found = _spanned(expr)(history, at)
-        if found is None:
+        span = _spanned(expr)(history, at)
+        if span is None:
             return []
-        column, _, inside, end = found
+        column, _, inside, end = span
         lo, hi = bisect_left(column.positions, inside), bisect_left(column.positions, end)
         return [column.event(history, index) for index in range(lo, hi)]
     series = _difference_series(expr) if isinstance(expr, Difference) else series_of(expr)

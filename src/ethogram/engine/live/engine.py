@@ -17,7 +17,7 @@ from ...models.event import Event, is_evaluated
 from ...models.timestamps import micros
 from ..history import History
 from ..match import CLOSED, NO_TIMES, OPENED, Change, Insufficient, Outcome, lacking
-from .aggregates import kept_series
+from .aggregates import retained_series
 from .rolling import Series, lookback
 from .routing import may_begin
 from .sequence import Sequence as SequenceMachine
@@ -52,8 +52,8 @@ class Prepared(NamedTuple):
     machine: Machine
     need: int
     need_whole: int
-    kept: tuple[Series, ...]
-    kept_whole: tuple[Series, ...]
+    retained: tuple[Series, ...]
+    retained_whole: tuple[Series, ...]
     attributes: frozenset[str]
 
 
@@ -68,16 +68,16 @@ def prepared(program: Program, cap: int) -> Prepared:
         for item in walk(expr)
         if isinstance(item, MEASURES) and item.window.over_subject and narrow
     ]
-    kept, kept_whole = (
-        tuple(series for expr in parts for series in kept_series(expr, over_subject=over))
+    retained, retained_whole = (
+        tuple(series for expr in parts for series in retained_series(expr, over_subject=over))
         for over in (False, True)
     )
     return Prepared(
         machine_of(program),
         max((lookback(expr, cap) for expr in parts), default=0),
         max((lookback(item, cap) for item in whole), default=0),
-        kept if narrow else (*kept, *kept_whole),
-        kept_whole if narrow else (),
+        retained if narrow else (*retained, *retained_whole),
+        retained_whole if narrow else (),
         frozenset((*named(program, Attribute), *program.group_by)),
     )
 
@@ -86,7 +86,7 @@ class Group:
     """Programs that share their histories: the same key fields, and the same events belong.
 
     `need` is how many of the newest events of a history the programs may read, `need_whole` the same of the
-    subject's whole history (for `over=subject`). `kept` are the series of `keep` windows.
+    subject's whole history (for `over=subject`). `retained` are the series of `keep` windows.
     """
 
     def __init__(self, programs: Sequence[Program], cap: int) -> None:
@@ -98,8 +98,8 @@ class Group:
         self.read_key = key_reader(self.fields)
         self.subject = 1 + self.fields.index("subject")
         self.need, self.need_whole = max(item.need for item in ready), max(item.need_whole for item in ready)
-        self.kept = dict.fromkeys(series for item in ready for series in item.kept)
-        self.kept_whole = dict.fromkeys(series for item in ready for series in item.kept_whole)
+        self.retained = dict.fromkeys(series for item in ready for series in item.retained)
+        self.retained_whole = dict.fromkeys(series for item in ready for series in item.retained_whole)
         # Trimmed now and then, since trimming looks at every column.
         self.most = self.need + min(64, self.need + 8)
         self.steps = list(enumerate(self.machines))
@@ -149,7 +149,7 @@ class Group:
         else:
             history.n += 1
             history.us = us
-        states, judged = history.states, history.known | history.asked
+        states, judged = history.states, history.known | history.tested
         for k, machine, begins, timed_only in steps:
             if not begins and states[k] is None and judged >> k & 1:
                 continue
@@ -167,7 +167,7 @@ class Group:
         history = self.histories[key] = History(key[1:], key[0], timed, self.cap, whole)
         history.states = [None] * len(self.machines)
         history.waits = [None] * len(self.machines)
-        for series in self.kept:
+        for series in self.retained:
             series.column(history, 0)
         if self.fields != WHOLE:
             self._of_subject.setdefault((key[0], key[self.subject]), {})[key] = None
@@ -179,7 +179,7 @@ class Group:
     def start_whole(self, source: str, subject: str, timed: bool) -> History:
         """A new whole history of a subject."""
         history = self.wholes[source, subject] = History((subject,), source, timed, self.cap)
-        for series in self.kept_whole:
+        for series in self.retained_whole:
             series.column(history, 0)
         return history
 
@@ -373,7 +373,7 @@ def _missing(program: Program, k: int, history: History) -> tuple[int, str] | No
         return 0, NO_TIMES
     known = bool(history.known >> k & 1)
     if isinstance(program.body, SilenceProgram):
-        known = history.n >= program.body.at_least and (known or not history.asked >> k & 1)
+        known = history.n >= program.body.at_least and (known or not history.tested >> k & 1)
     return None if known else lacking(program)
 
 

@@ -102,7 +102,7 @@ def holds(expr: Expr) -> Read:
     if isinstance(expr, AnyOf):
         names = [item.name for item in expr.items]
 
-        def found(event: Event, at: int, history: History) -> bool:
+        def any_above(event: Event, at: int, history: History) -> bool:
             readings: Mapping[str, Any] = event.readings
             for name in names:
                 value = readings.get(name)
@@ -110,7 +110,7 @@ def holds(expr: Expr) -> Read:
                     return True
             return False
 
-        return found
+        return any_above
     return reader(expr)
 
 
@@ -179,8 +179,8 @@ def _step(expr: StepValue | StepCount | StepMean) -> Read:
         return matched[-1].values[of] if matched else None
 
     def average(event: Event, at: int, history: History) -> float | None:
-        found = [number(seen.values[of]) for seen in history.chain.get(step, ())]
-        known = [millionths(x) for x in found if x is not None]
+        values = [number(seen.values[of]) for seen in history.chain.get(step, ())]
+        known = [millionths(x) for x in values if x is not None]
         return mean(len(known), sum(known)) if known else None
 
     return last if isinstance(expr, StepValue) else average

@@ -89,8 +89,8 @@ def value(expr: Expr, names: AbstractSet[str], evaluated: bool) -> Any:
     """A value that is certain, None where it is certainly absent, else ANY."""
     args: tuple[Expr, ...]
     match expr:
-        case Number(given) | Text(given):
-            return given
+        case Number(literal) | Text(literal):
+            return literal
         case Signal(name):
             return ANY if name in names else None
         case Indicator(name):
@@ -102,8 +102,8 @@ def value(expr: Expr, names: AbstractSet[str], evaluated: bool) -> Any:
             operation, args = "negative", (of,)
         case Arithmetic(op, left, right):
             operation, args = op, (left, right)
-        case Function(name, given):
-            operation, args = name, given
+        case Function(name, arguments):
+            operation, args = name, arguments
         case _:
             return ANY
     values = [value(arg, names, evaluated) for arg in args]

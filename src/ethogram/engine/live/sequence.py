@@ -53,10 +53,10 @@ class Link(NamedTuple):
 
     def chain(self) -> list[Link]:
         """The links of the chain, first place first."""
-        found = [self]
-        while found[-1].before is not None:
-            found.append(found[-1].before)
-        return found[::-1]
+        links = [self]
+        while links[-1].before is not None:
+            links.append(links[-1].before)
+        return links[::-1]
 
 
 class SequenceState:

@@ -35,10 +35,10 @@ class Silence:
         self.after = None if body.after is None else holds(body.after)
         # A history stands still until its next event, so what is told can be read when it is told; a
         # subject's whole history may move on before that.
-        told = (program.confidence, program.severities, program.details, program.explanation)
+        outputs = (program.confidence, program.severities, program.details, program.explanation)
         self.at_once = any(
             isinstance(item, MEASURES) and item.window.over_subject
-            for outer in expressions(told)
+            for outer in expressions(outputs)
             for item in walk(outer)
         )
 
@@ -59,11 +59,11 @@ class Silence:
             return None
         seconds, bit = number(self.longer(event, at, history)), 1 << k
         # The rest matters only where there is a deadline, or to say why there never was one.
-        if seconds is None and history.asked & bit:
+        if seconds is None and history.tested & bit:
             return None
         if self.after is not None and not self.after(event, at, history):
             return None
-        history.asked |= bit
+        history.tested |= bit
         if seconds is None:
             return None
         history.known |= bit

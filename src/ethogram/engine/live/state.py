@@ -140,7 +140,7 @@ def _save_history(history: History, need: int, record: Mapping[Series, Any], pac
 def _load_history(
     history: History, data: list[Any], record: Mapping[Series, int | None], unpacker: Unpacker
 ) -> None:
-    """`kept` says which of the saved columns is that of a series, None where there is none."""
+    """`retained` says which of the saved columns is that of a series, None where there is none."""
     _, history.n, history.us, history.first_us, events, history.whole_at, columns = data
     history.events = [unpacker.events[number] for number in events]
     history.times = [unpacker.us[number] for number in events]
@@ -215,18 +215,20 @@ def _save_group(group: Group, packer: Packer) -> dict[str, Any]:
     return {
         "of": [list(group.fields), list(group.signals), group.evaluated],
         "need": [group.need, group.need_whole],
-        "kept": [[_name(series) for series in kept] for kept in (group.kept, group.kept_whole)],
+        "kept": [
+            [_name(series) for series in retained] for retained in (group.retained, group.retained_whole)
+        ],
         "programs": [[program.name, version_of(program)] for program in group.programs],
         "wholes": [
-            [list(who), _save_history(history, group.need_whole, group.kept_whole, packer)]
+            [list(who), _save_history(history, group.need_whole, group.retained_whole, packer)]
             for who, history in group.wholes.items()
         ],
         "histories": [
             [
                 list(key),
-                _save_history(history, group.need, group.kept, packer),
+                _save_history(history, group.need, group.retained, packer),
                 history.known,
-                history.asked,
+                history.tested,
                 [
                     _save_state(machine, state, history, packer)
                     for machine, state in zip(group.machines, history.states, strict=True)
@@ -267,21 +269,21 @@ def load_engine(engine: Engine, saved: Mapping[str, Any]) -> list[str]:
 def _load_group(
     engine: Engine, group: Group, data: Mapping[str, Any], known: set[str], unpacker: Unpacker
 ) -> None:
-    kept, kept_whole = (
+    retained, retained_whole = (
         {series: names.index(_name(series)) if _name(series) in names else None for series in own}
-        for own, names in zip((group.kept, group.kept_whole), data["kept"], strict=True)
+        for own, names in zip((group.retained, group.retained_whole), data["kept"], strict=True)
     )
     places = [name for name, _ in data["programs"]]
     was = {k: places.index(program.name) for k, program in enumerate(group.programs) if program.name in known}
     for (source, subject), rows in data["wholes"]:
-        _load_history(group.start_whole(source, subject, rows[0]), rows, kept_whole, unpacker)
-    for values, rows, known_bits, asked_bits, states in data["histories"]:
+        _load_history(group.start_whole(source, subject, rows[0]), rows, retained_whole, unpacker)
+    for values, rows, known_bits, tested_bits, states in data["histories"]:
         key: Key = tuple(values)
         history = group.start(key, rows[0])
-        _load_history(history, rows, kept, unpacker)
+        _load_history(history, rows, retained, unpacker)
         for k, place in was.items():
             history.known |= (known_bits >> place & 1) << k
-            history.asked |= (asked_bits >> place & 1) << k
+            history.tested |= (tested_bits >> place & 1) << k
             history.states[k] = _load_state(group.machines[k], states[place], unpacker)
         for k, _ in group.silences:
             if history.states[k] is not None and not history.states[k].is_open:

@@ -142,10 +142,10 @@ class Threshold:
 def evidence_of(body: ThresholdProgram, history: History, at: int, opened: Event) -> tuple[Event, ...]:
     """The newest 20 events before the opening one that an aggregate of `when` counted, in order."""
     limit = opened.order
-    found = {
+    events = {
         event.id: event
         for item in body.counted
         for event in counted(item, history, at)
         if event.order < limit
     }
-    return tuple(sorted(found.values(), key=lambda event: event.order)[-MOST_COUNTED:])
+    return tuple(sorted(events.values(), key=lambda event: event.order)[-MOST_COUNTED:])

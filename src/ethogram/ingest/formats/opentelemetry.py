@@ -452,7 +452,7 @@ class TraceTranscript(Transcript):
         agents = [span for _, span in spans if span.kind in AGENTS]
         super().__init__(thread, file, agent=_agent(agents[0]) if agents else AGENT, prefix=trace)
         self._spans = {span.id: span for _, span in spans}
-        self._heard: set[str] = set()
+        self._inputs_seen: set[str] = set()
         self._results: set[str] = set()
         self._unspent: dict[str, Any] = {}
         self._actions: list[tuple[int, tuple[datetime, int, int], Callable[[], None]]] = []
@@ -518,8 +518,8 @@ class TraceTranscript(Transcript):
             key = f"{role} {text}"
             if role == "tool":
                 self._seen_result(text_at(message, "tool_call_id"), text, span)
-            elif role in ("user", "system", "human", "developer") and key not in self._heard:
-                self._heard.add(key)
+            elif role in ("user", "system", "human", "developer") and key not in self._inputs_seen:
+                self._inputs_seen.add(key)
                 self.message("user" if role in ("user", "human") else "system", text, at=span.start)
 
     def _seen_result(self, call_id: str | None, text: str, span: Span) -> None:

@@ -27,7 +27,7 @@ CONTENT_LINES = 3
 """So many consecutively numbered lines are the content of a file; so many names are a listing."""
 HEAD_LINES = 6
 """Lines at the start of an editor's answer that can report its outcome."""
-NOTHING_FOUND = (1, 123)
+NO_MATCH_EXITS = (1, 123)
 """Exit codes of grep, and of xargs running it, when nothing matched."""
 COULD_NOT_RUN = (126, 127)
 SHORT_RESULT = 1_500
@@ -305,13 +305,13 @@ def _ends_in_exception(text: str) -> bool:
 def is_report(step: Step, operation: str) -> bool:
     """Return whether a failure is the answer the step was after: a failing test, a search without a match."""
     if operation == "search":
-        return _found_nothing(step)
+        return _has_no_match(step)
     return operation == "test" or (
         not step.error and _search(_FAILING, _FAILING_SIGNS, step.result[:8_000]) is not None
     )
 
 
-def _found_nothing(step: Step) -> bool:
+def _has_no_match(step: Step) -> bool:
     """Whether a search merely found nothing; not where the source reports that it could not run."""
     if not step.reports_failure:
         return True
@@ -320,7 +320,7 @@ def _found_nothing(step: Step) -> bool:
     text = text.strip()
     if not text or _NOTHING.search(text[:600]):
         return True
-    return step.exit_code in NOTHING_FOUND and not _ERROR_START.match(text[:200].partition("\n")[0])
+    return step.exit_code in NO_MATCH_EXITS and not _ERROR_START.match(text[:200].partition("\n")[0])
 
 
 def normalized_error(line: str, strength: str = "medium") -> str:

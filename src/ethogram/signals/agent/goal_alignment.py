@@ -83,8 +83,10 @@ class Alignment:
 
 
 def _words(text: str) -> tuple[str, ...]:
-    found = (word.lower()[:MAX_WORD] for word in _WORD.findall(text))
-    return tuple(dict.fromkeys(word for word in found if word not in COMMON and len(word) > 2))[:MAX_WORDS]
+    candidates = (word.lower()[:MAX_WORD] for word in _WORD.findall(text))
+    return tuple(dict.fromkeys(word for word in candidates if word not in COMMON and len(word) > 2))[
+        :MAX_WORDS
+    ]
 
 
 @lru_cache(maxsize=2_048)

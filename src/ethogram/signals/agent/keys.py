@@ -119,6 +119,6 @@ class ExchangeKey:
         if state is None:
             return None, (own, ("", ""))
         newest, other = state
-        heard = newest if newest[0] != own[0] else other
-        key = f"{_shown(event.text)} #{own[1]}/{heard[1]}" if heard[0] else None
-        return key, (own, heard)
+        previous = newest if newest[0] != own[0] else other
+        key = f"{_shown(event.text)} #{own[1]}/{previous[1]}" if previous[0] else None
+        return key, (own, previous)

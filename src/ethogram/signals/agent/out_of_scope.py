@@ -71,7 +71,7 @@ class OutOfScope:
         step, named, _, calls = same_outcome(event, calls, touched)
         if step is None:
             return None, (calls, declared, view)
-        text = _told_paths(event)
+        text = _mentioned_paths(event)
         own = _merge(_merge(declared, read_declared(text)), (options.cwd or "", options.allow, options.deny))
         cwd = own[0]
         paths = tuple((resolve(cwd, path), bool(changes)) for path, changes in named)
@@ -86,7 +86,7 @@ class OutOfScope:
         return (float(outside) if paths else None), (calls, declared, view)
 
 
-def _told_paths(event: Event) -> str:
+def _mentioned_paths(event: Event) -> str:
     text = event.readings.get("told_paths")
     return text if isinstance(text, str) else ""
 
@@ -170,7 +170,7 @@ class CriticalPath:
         step, paths, _, state = same_outcome(event, state, touched)
         if step is None or not paths:
             return None, state
-        text = _told_paths(event)
+        text = _mentioned_paths(event)
         cwd, rules = read_declared(text)[0] or options.cwd or "", read_rules(text)
         return float(any(_counts(path, bool(changes), options, rules, cwd) for path, changes in paths)), state
 
