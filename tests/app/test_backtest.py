@@ -146,7 +146,7 @@ def test_a_shadow_pattern_tells_nobody_and_is_shown_when_asked(tmp_path, events,
     [
         ([], "expected either --store or --data"),
         (["--data", "x.jsonl", "--store", "s.db"], "expected either --store or --data"),
-        (["--data", "x.jsonl", "--since", "lately"], "--since takes a duration"),
+        (["--data", "x.jsonl", "--since", "lately"], "invalid --since: expected a duration"),
     ],
 )
 def test_what_makes_no_sense_is_told(tmp_path, events, capsys, asked, said):
