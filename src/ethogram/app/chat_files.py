@@ -191,10 +191,10 @@ def read_turns(
         turns = _streamed(stdin, latest)
     else:
         raise BadUsage("-: standard input is closed: send a conversation into it, or name a file")
-    return _at_least_one(turns, path)
+    return _require_turn(turns, path)
 
 
-def _at_least_one(turns: Iterator[ChatTurn], path: str) -> Iterator[ChatTurn]:
+def _require_turn(turns: Iterator[ChatTurn], path: str) -> Iterator[ChatTurn]:
     first = next(turns, None)
     if first is None:
         raise BadEvents([Fault(path, 0, 0, NO_TURN)])

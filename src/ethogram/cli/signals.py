@@ -325,11 +325,11 @@ class _Maker:
 
     def side(self, batch: Batch, sampling: Sampling, budget: float | None) -> Side:
         """Its scores of the messages."""
-        from ..app.evaluation.agreement import given_side, side_of
+        from ..app.evaluation.agreement import side_of, supplied_side
         from ..app.evaluation.scoring import paying_for
 
         if self.evaluator is None:
-            return given_side(batch.events, sampling)
+            return supplied_side(batch.events, sampling)
         paying = paying_for(self.evaluator, self.settings, self.library, budget=budget)
         return side_of(batch.events, self.evaluator, sampling, paying)
 

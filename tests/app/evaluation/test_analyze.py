@@ -13,7 +13,7 @@ import pytest
 from tests.evaluators.scripted import Scripted
 
 from ethogram.app.analyze import analyze, analyze_gathered, load_library
-from ethogram.app.evaluation.agreement import Side, agreement, compared, given_side, side_of
+from ethogram.app.evaluation.agreement import Side, agreement, compared, side_of, supplied_side
 from ethogram.app.evaluation.questions import Sampling
 from ethogram.app.evaluation.scoring import Evaluate, Paying
 from ethogram.cli.main import main
@@ -134,7 +134,7 @@ def test_two_that_say_the_same_agree_in_everything() -> None:
 
 def test_scores_that_came_with_the_data_can_be_compared() -> None:
     events = [item.with_readings({"compassion": 0.1 * k}) for k, item in enumerate(love_bombing())]
-    given = given_side(events, Sampling(1.0))
+    given = supplied_side(events, Sampling(1.0))
     other = side_of(events, warm_then_pressing(), Sampling(1.0))
     (row,) = [item for item in agreement(given, other) if item.measured_a]
     assert (row.trait, row.both, row.measured_b) == ("compassion", 4, 4)

@@ -129,7 +129,7 @@ def side_of(
     )
 
 
-def given_side(events: Iterable[Event], sampling: Sampling) -> Side:
+def supplied_side(events: Iterable[Event], sampling: Sampling) -> Side:
     """The scores that came with the messages that a sampling selects."""
     selected = tuple(
         event if question is not None else _without_scores(event)

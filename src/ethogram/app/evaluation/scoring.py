@@ -202,7 +202,7 @@ def evaluate_events(
     out = Evaluated(evaluator.name, evaluator.scorer)
     questions: list[Question] = []
 
-    def ask_free() -> None:
+    def evaluate_free() -> None:
         for question, answer in zip(questions, evaluator.evaluate_many(questions), strict=True):
             out.add(question, answer)
         questions.clear()
@@ -215,15 +215,15 @@ def evaluate_events(
         if question is not None:
             questions.append(question)
             if not evaluator.paid and len(questions) == CHUNK:
-                ask_free()
+                evaluate_free()
     if evaluator.paid:
-        _ask_paid(events, questions, evaluator, paying or Paying(), out, progress)
+        _evaluate_paid(events, questions, evaluator, paying or Paying(), out, progress)
     else:
-        ask_free()
+        evaluate_free()
     return out
 
 
-def _ask_paid(
+def _evaluate_paid(
     events: Iterable[Event],
     questions: Sequence[Question],
     evaluator: Evaluator,
