@@ -105,7 +105,7 @@ def shouting(event):
     distribution(site, "loud", "[ethogram.signals]\nshouting = loud:shouting\n", loud=source)
     registry.signals.find()
     monkeypatch.setattr(registry.signals, "_items", dict(registry.signals._items))
-    monkeypatch.setattr(registry.signals, "_found", False)
+    monkeypatch.setattr(registry.signals, "_discovered", False)
     assert registry.signals.get("shouting").description == "1.0 where the text is in capitals, else 0.0."
     [loud] = measure_all([Event.sample(text="HELP")], ["shouting"])
     assert loud.readings == {"shouting": 1.0}

@@ -57,6 +57,6 @@ def test_a_plug_in_of_another_package_is_found_by_its_entry_point(
     points = f"[ethogram.{kind.kind}s]\nzz_plug_in = {module}:Plug\n"
     distribution(site, module, points, **{module: PLUG_IN})
     monkeypatch.setattr(kind, "_items", dict(kind._items))
-    monkeypatch.setattr(kind, "_found", False)
+    monkeypatch.setattr(kind, "_discovered", False)
     assert kind.names() == [*before, "zz_plug_in"]
     assert kind.get("zz_plug_in").__module__ == module

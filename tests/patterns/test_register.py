@@ -324,7 +324,7 @@ def test_an_installed_package_may_bring_one(tmp_path: Path, monkeypatch: pytest.
     (info / "entry_points.txt").write_text("[ethogram.patterns]\ntwice_here = extra_patterns:twice\n")
     (tmp_path / "extra_patterns.py").write_text(CODE)
     monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setattr(registry.patterns, "_found", False)
+    monkeypatch.setattr(registry.patterns, "_discovered", False)
     assert [item.pattern for item in analyze(SOME, patterns=["twice_here"])] == ["twice_here"]
 
 

@@ -32,7 +32,7 @@ class Aggregate:
     """How an aggregate is computed from the readings of a window.
 
     With `sums` (some of "s", "q" and "t") by `formula(n, s, q, t, options)`: n readings, the sum of x, of x²
-    and of k·x for k = 0..n-1, in millionths; sums that are not asked for are 0. Without, by
+    and of k·x for k = 0..n-1, in millionths; sums not in `sums` are 0. Without, by
     `formula(values, options)`: the readings, oldest first. Numbers are millionths where the aggregate takes
     numbers only (`of` in the catalogue), plain numbers rounded to six decimals or categories where it takes
     any value, and truth values where it takes a condition. None is absent.
@@ -251,7 +251,7 @@ def tau(values: Sequence[int]) -> float | None:
 
 
 def _inversions(values: list[int]) -> tuple[list[int], int]:
-    """The values sorted, and how many pairs stood the other way round."""
+    """The values sorted, and the number of inverted pairs."""
     n = len(values)
     if n <= 16:
         return sorted(values), sum(

@@ -63,7 +63,7 @@ def assemble(judge: Judge, multiplier: float, parts: Parts, last: Detection) -> 
     Parts count as they were when they were detected, so that it does not matter how they went on.
     """
     program, ones = judge.program, [item for _, item in parts]
-    # Expressions read the key fields off an event that stands in for the one that there is not.
+    # Expressions read key fields from an event; a combination has none, so build a placeholder.
     own = {name: last.history[name] for name in program.group_by}
     named: dict[str, Any] = {name: value for name, value in own.items() if name in FIELDS}
     rest = {name: value for name, value in own.items() if name not in FIELDS}
@@ -176,7 +176,7 @@ class Combining:
         joined.newest |= dict.fromkeys(meant, detection)
         if len(joined.newest) < len(self.body.parts) or not self._together(joined.newest, detection):
             return
-        # Of one detection that is two parts, the order of the file.
+        # Where one detection matches two parts, use the order of the file.
         listed = [(part, joined.newest[part]) for part in self.body.parts]
         joined.newest = {}
         yield sorted(listed, key=lambda item: item[1].order)

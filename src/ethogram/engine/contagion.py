@@ -45,7 +45,7 @@ def spread(
     sources = {d.source for d in seen}
     result: list[Detection] = []
     for source in sorted(sources):
-        # Each meeting stands there both ways.
+        # Contacts are stored in both directions.
         meetings = sorted(
             (micros(at), a, b) for (of, a, b), times in met.items() if of == source and a < b for at in times
         )
@@ -85,7 +85,7 @@ class Start:
         self.severity: str | None = None
 
     def meet(self, us: int, a: str, b: str) -> str | None:
-        """Whom this start's subject met, if it is one of the two and has not met the other since."""
+        """The other subject, if this start's subject met it for the first time; else None."""
         other = b if a == self.detection.subject else a if b == self.detection.subject else None
         if other is None or us < self.us or other in self.met:
             return None
@@ -107,7 +107,7 @@ class Spreading:
 
     @property
     def has_starts(self) -> bool:
-        """Whether there is anybody whose meetings matter."""
+        """Whether any start is open."""
         return bool(self._of)
 
     def meet(self, source: str, meeting: Meeting) -> None:
@@ -124,7 +124,7 @@ class Spreading:
     def see(
         self, source: str, batch: Sequence[Detection], recent: Sequence[Meeting]
     ) -> Iterator[Notification]:
-        """What follows from detections of one time; `recent` are the meetings of that time and after."""
+        """Process detections of one time; `recent` are the meetings at that time and after."""
         for end in batch:
             if parts_meant((self.body.then,), end.pattern):
                 for start in self._met.get((source, end.subject), ()):
@@ -180,7 +180,7 @@ class Spreading:
         )
 
     def advance(self, source: str, us: int) -> Iterator[Notification]:
-        """Close and forget the starts that were over before a moment."""
+        """Close and drop the starts whose time ended before a moment."""
         starts = self.starts.get(source)
         while starts and starts[0].us + self.body.within < us:
             start = starts.popleft()
@@ -189,7 +189,7 @@ class Spreading:
                 yield CLOSED, self._made(start, closed=True)
 
     def forget(self, whose: Collection[tuple[str, str]]) -> Iterator[Notification]:
-        """Let go of what began with subjects, each with its source; what is open of it closes."""
+        """Drop the starts of subjects, given with their sources; open detections close."""
         for source, starts in self.starts.items():
             gone = [start for start in starts if (source, start.detection.subject) in whose]
             if gone:
@@ -223,7 +223,7 @@ class Spreading:
         ]
 
     def load(self, saved: list[Any], unpack: Any) -> None:
-        """Remember what was saved."""
+        """Restore saved starts."""
         for source, item, met, reached, severity in saved:
             start = self._begin(source, unpack(item))
             start.met, start.severity = dict(met), severity

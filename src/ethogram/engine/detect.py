@@ -1,4 +1,4 @@
-"""All detections of a set of programs over events: first those of events, then those of detections."""
+"""Run programs over events, then combinations and spread over their detections."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ MANY_EVENTS = 5_000
 
 
 class SearchResult:
-    """Detections in output order, what could not be judged, and how many histories were checked."""
+    """Detections in output order, histories that could not be judged, and histories checked by program."""
 
     __slots__ = ("checked", "detections", "insufficient")
 
@@ -60,9 +60,9 @@ def find(
     cap: int = CAP,
     engine: str | None = None,
 ) -> SearchResult:
-    """What the programs find in events that are in order and not after `as_of`.
+    """Run programs over events that are in order and not after `as_of`.
 
-    Without an `engine` it is chosen by the number of events, which makes no difference to the result.
+    By default the number of events decides the engine; results are the same.
     """
     outcome, detections = search_events(programs, events, as_of=as_of, cap=cap, engine=engine)
     met = contacts(events) if any(isinstance(program.body, Spread) for program in programs) else {}
@@ -88,7 +88,7 @@ def search_events(
     cap: int,
     engine: str | None = None,
 ) -> tuple[Outcome, list[Detection]]:
-    """What is found in events themselves, without what is made of detections."""
+    """Detections over events, without combinations and spread."""
     if not events:
         return Outcome(checked={program.name: 0 for program in programs if not program.is_combination}), []
     engine = engine or ("columns" if len(events) >= MANY_EVENTS else "live")
@@ -104,7 +104,7 @@ def untimed_sources(events: Sequence[Event]) -> set[str]:
 
 
 def without_times(program: Program, events: Sequence[Event]) -> list[Insufficient]:
-    """The keys of a combination in sources without times: durations between detections say nothing there."""
+    """The keys of a combination in sources without times, where durations have no meaning."""
     if not isinstance(events, ColumnarEvents):
         events = [event for event in events if not event.timed]
     counts = keys_of(program, events)
@@ -124,7 +124,7 @@ def keys_of(program: Program, events: Sequence[Event]) -> Counter[tuple[str, tup
 
 
 def by_depth(programs: Iterable[Program]) -> list[Program]:
-    """Combinations, each after those it is made of."""
+    """Combinations, each after its parts."""
     waiting = {program.name: program for program in programs if program.is_combination}
     ordered: list[Program] = []
     while waiting:

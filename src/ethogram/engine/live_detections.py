@@ -1,4 +1,4 @@
-"""Live: events in order in, detections out as they open, rise and close; then those made of detections."""
+"""Live detection: report detections as they open, rise and close, then combinations of them."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ Queue = list[tuple[int, Any, int, Detection]]
 
 
 class Source:
-    """What is known of one source.
+    """The state of one source.
 
-    `concluded` is the latest moment about which something was told that only holds if no further event
-    comes at or before it. `recent` are the meetings at the newest time.
+    `concluded` is the latest moment of a notification that holds only if no further event comes at or
+    before it. `recent` are the meetings at the newest time.
     """
 
     __slots__ = ("concluded", "queue", "recent", "timed")
@@ -57,14 +57,14 @@ class Live:
         self._pushed = 0
 
     def source(self, name: str) -> Source:
-        """What is known of a source."""
+        """The state of a source, created if new."""
         source = self.sources.get(name)
         if source is None:
             source = self.sources[name] = Source()
         return source
 
     def observe(self, event: Event, us: int, answered: str | None = None) -> list[Notification]:
-        """What one event at so many microseconds changes, after what its time makes known.
+        """Process one event at `us` microseconds, after the deadlines before it.
 
         `answered`: whose event it replies to.
         """
@@ -78,7 +78,7 @@ class Live:
         return due + self._notifications(source, changes) if changes else due
 
     def _is_due(self, name: str, source: Source, us: int) -> bool:
-        """Whether time alone makes something known: most events come before anything is due."""
+        """Whether a deadline has passed; for most events none has."""
         queue = self.engine.deadlines.queues.get(name)
         if (source.queue and source.queue[0][0] < us) or (queue and queue[0][0] < us):
             return True
@@ -89,9 +89,9 @@ class Live:
         return False
 
     def advance(self, name: str, us: int, *, concludes: bool = True) -> list[Notification]:
-        """What becomes known of a source when no event before a moment can come any more.
+        """Process deadlines of a source, given that no event before a moment can come any more.
 
-        `concludes`: the moment is not that of an event, so what is told must be remembered as final.
+        `concludes`: the moment is not that of an event, so its notifications must be remembered as final.
         """
         source = self.source(name)
         changes = self.engine.advance(name, us)
@@ -113,7 +113,7 @@ class Live:
         return notifications
 
     def drain(self, name: str, us: int) -> list[Notification]:
-        """Everything that follows if nothing at or before a moment comes any more."""
+        """Process everything pending, given that nothing at or before a moment can come any more."""
         notifications = self.advance(name, us)
         source = self.source(name)
         joined, _ = self._join(name, source, us + 1, None)
@@ -121,14 +121,14 @@ class Live:
         return notifications + joined
 
     def forget(self, name: str, subject: str, us: int, *, keep: int = 0) -> list[Notification]:
-        """Let go of a subject's histories, or of all but the newest of each kind; what was open closes.
+        """Drop a subject's histories, or all but the newest of each kind; open detections close.
 
-        What combinations and spreads remember of it goes with `forget_joined`.
+        `forget_joined` drops the state of combinations and spreads.
         """
         return self._notifications(self.source(name), self.engine.forget(name, subject, us, keep=keep))
 
     def forget_joined(self, whose: Collection[tuple[str, str]]) -> list[Notification]:
-        """Let go of what combinations and spreads remember of subjects, each with its source."""
+        """Drop the state of combinations and spreads for subjects, given with their sources."""
         notifications: list[Notification] = []
         for join in self.joins:
             if isinstance(join, Spreading):
@@ -138,19 +138,19 @@ class Live:
         return notifications
 
     def forget_source(self, name: str) -> None:
-        """Let go of a source of which no history is left."""
+        """Drop a source without histories."""
         self.sources.pop(name, None)
         self.engine.deadlines.forget(name)
         for spread in self.spreads:
             spread.starts.pop(name, None)
 
     def open(self) -> Iterator[Detection]:
-        """Every detection that is open now, as far as it has come."""
+        """The open detections, in their current state."""
         yield from (detection_of(change.match) for change in self.engine.open())
         for spread in self.spreads:
             yield from spread.open()
 
-    # Detections of detections.
+    # Combinations and spreads.
 
     def _notifications(self, source: Source, changes: Sequence[Change]) -> list[Notification]:
         notifications: list[Notification] = []
@@ -186,7 +186,7 @@ class Live:
     def _join(
         self, name: str, source: Source, us: int, latest: int | None
     ) -> tuple[list[Notification], int | None]:
-        """What follows from the detections of parts before a moment, one time after the other."""
+        """Combine the queued detections of parts before a moment, in order of time."""
         notifications: list[Notification] = []
         while source.queue and source.queue[0][0] < us:
             at = source.queue[0][0]
@@ -230,5 +230,5 @@ class Live:
 
 
 def _is_new(what: str, program: Program) -> bool:
-    """Whether a change is the first that is told of a detection: a sequence closes as it opens."""
+    """Whether a change is the first of its detection: a sequence closes as it opens."""
     return what == OPENED or isinstance(program.body, SequenceProgram)

@@ -1,4 +1,4 @@
-"""Match: where a program holds in a history, with all that was read there. Detections are made of matches."""
+"""Matches: where a program holds in a history, with the values read there."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ NO_TIMES = "the source has no times, and the pattern needs them"
 
 @dataclass(frozen=True, slots=True)
 class Insufficient:
-    """A history about which a program cannot say yes or no."""
+    """A history in which a program could not be judged."""
 
     program: Program
     source: str
@@ -91,7 +91,7 @@ def lacking(program: Program) -> tuple[int, str]:
 
 
 def readings_needed(expr: Expr) -> int:
-    """How many readings the most demanding aggregate of a condition asks for."""
+    """The largest number of readings that an aggregate of a condition needs."""
     needs = [1]
     for item in walk(expr):
         if isinstance(item, Difference):

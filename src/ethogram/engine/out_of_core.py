@@ -1,6 +1,6 @@
-"""All detections over events that are looked at in parts: what each part says, then what looks across them.
+"""Detect over events in parts: within each part, then across parts.
 
-Every history lies in one part, since all events of a subject do.
+All events of a subject are in one part, and so is every history.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Note = tuple[int, Order, str, tuple[Value, ...], int, int, str]
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """What was found in one part of the events. It names programs by number, so it travels light."""
+    """The result for one part of the events. Programs are given by number, to keep it small."""
 
     detections: list[Detection]
     notes: list[Note]
@@ -40,7 +40,7 @@ def find_part(
     as_of: datetime,
     cap: int = CAP,
 ) -> Part:
-    """All that can be said within one part, whose events are in order and not after `as_of`."""
+    """Detect within one part, whose events are in order and not after `as_of`."""
     outcome, here = search_events(programs, events, as_of=as_of, cap=cap)
     checked = outcome.checked
     number = {program.name: place for place, program in enumerate(programs)}
@@ -61,7 +61,7 @@ def find_part(
 def _notes(
     lacking: Sequence[Insufficient], number: Mapping[str, int], events: Sequence[Event]
 ) -> Iterator[Note]:
-    """What could not be judged, each with the first event of its history: they are told in that order."""
+    """Histories that could not be judged, with their first events, which give their order."""
     programs = {item.program.name: item.program for item in lacking}
     first = {name: _firsts(program, events) for name, program in programs.items()}
     for item in lacking:
@@ -72,7 +72,7 @@ def _notes(
 def _firsts(program: Program, events: Sequence[Event]) -> dict[tuple[str, tuple[Value, ...]], Order]:
     record: dict[tuple[str, tuple[Value, ...]], Order] = {}
     for event in events:
-        # A combination has no shape of its own to belong to; of it only sources without times are noted.
+        # A combination has no events of its own; only sources without times are noted.
         counts = not event.timed if program.is_combination else belongs(program, event)
         if counts and (key := key_of(program, event)) is not None:
             record.setdefault((event.source, key), event.order)
@@ -92,7 +92,7 @@ def _seen(
 
 
 class Whole:
-    """What the parts that were added say together. Only detections and notes are kept."""
+    """Joins the results of parts. Only detections and notes are stored."""
 
     def __init__(self, programs: Sequence[Program], as_of: datetime) -> None:
         self.programs, self.as_of = programs, as_of
@@ -103,7 +103,7 @@ class Whole:
         self.untimed: set[str] = set()
 
     def add(self, part: Part) -> None:
-        """One part more, in any order."""
+        """Add a part; the order does not matter."""
         self.detections += part.detections
         self.notes += part.notes
         self.untimed |= part.untimed
@@ -111,9 +111,9 @@ class Whole:
             self.checked[name] = self.checked.get(name, 0) + histories
 
     def result(self, events: Iterable[Event]) -> SearchResult:
-        """Everything, as `find` gives it. `events` are all, in any order, and can be read more than once."""
+        """The same result as `find`. `events` are all events in any order, readable more than once."""
         beyond = across(self.ordered)
-        # Of what comes from different parts the order must not depend on which part came first.
+        # The order must not depend on the order of parts.
         self.detections.sort(key=lambda detection: detection.order)
         met = contacts_among(events, self.detections, self.as_of) if beyond else {}
         for program in beyond:
@@ -132,7 +132,7 @@ class Whole:
 
 
 def across(programs: Sequence[Program]) -> list[Program]:
-    """The combinations that look beyond one subject: spread, and all that has one for a part."""
+    """The combinations that span subjects: spread, and combinations with a spread as a part."""
     result: list[Program] = []
     for program in programs:
         beyond = any(parts_meant(program.parts, other.name) for other in result)

@@ -1,4 +1,4 @@
-"""Chunks: the events of an input in parts, with what programs remember carried from one part to the next.
+"""Run programs over an input in chunks, with state carried from one chunk to the next.
 
 A state holds the rows that windows and sequences can still see (at most about `cap` events of each history,
 and those within a sequence's `within`) and, per history, what does not follow from them: how many events
@@ -34,7 +34,7 @@ class Memory:
     seen: dict[Key, tuple[int, int]] = field(default_factory=dict)
     """How many events there were, and when the first was."""
     previous: Ints = field(default_factory=lambda: np.empty(0, np.int64))
-    """For each row that is kept, the time of the event before it in its history."""
+    """For each stored row, the time of the event before it in its history."""
     fired: dict[Key, int] = field(default_factory=dict)
     """The number of the event at the last firing, counted from 0."""
     opened: dict[Key, tuple[Match, float]] = field(default_factory=dict)
@@ -63,11 +63,11 @@ def run_chunk(
     as_of: int | None = None,
     cap: int = CAP,
 ) -> tuple[Outcome, State]:
-    """Matches in the next events of histories, and the state to go on with.
+    """Match the next events of histories; return the outcome and the new state.
 
-    Events of each subject must come after those of earlier chunks. An episode that goes on is told again,
-    under the same id. Silences that last, and histories that could not be judged, are told where `as_of` says
-    that there are no more events up to then. The state that was given is used up.
+    Events of each subject must come after those of earlier chunks. An episode that continues is reported
+    again under the same id. With `as_of`, there are no more events up to then: ongoing silences and histories
+    that could not be judged are reported. The state passed in must not be used again.
     """
     chosen = [program for program in programs if not program.is_combination]
     state = state or State()
@@ -131,7 +131,7 @@ def _run_block(
 
 
 def _recall(here: Histories, state: State, previous: dict[Membership, Ints]) -> None:
-    """Tell histories what came before their first rows here, and note what will have to be told next time."""
+    """Load what came before the first rows of histories, and store what the next chunk needs."""
     if here.recalled:
         return
     memory, old = state.of(here.member), here.old
@@ -183,11 +183,8 @@ def _remember_firings(memory: Memory, here: Histories, firings: Firings) -> None
         memory.fired[here.keys[number]] = ordinal
 
 
-# Which rows can still be seen.
-
-
 def _rows_needed(program: Program, reader: Reader) -> Mask:
-    """The rows of a block that a program may still look at."""
+    """The rows of a block that a program may read in later chunks."""
     here = reader.histories
     again = _read_again(program.body, here)
     needed = np.zeros(here.block.size, bool)

@@ -134,7 +134,7 @@ class Reader:
         return self.histories.positions if self.rows is None else self.rows
 
     def _once(self, what: str, expr: Expr, read: Callable[[], Any]) -> Any:
-        """What is read at all positions is kept for other programs and for rows asked about later."""
+        """Cache values at all positions for other programs and later rows."""
         memo, token = self.histories.memo, (what, expr, self.cap)
         if self.chain is not None or self.results is not None:
             return read()

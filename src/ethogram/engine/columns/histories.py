@@ -26,7 +26,7 @@ BLOCK_ROWS = 196_608
 """Rows in a block, or those of one subject where it has more: its columns stay in the cache."""
 
 FIRST_ROWS = 16_384
-"""Rows in the first block, which shows which conditions are rare: those are asked first in the others."""
+"""Rows in the first block, which shows which conditions are rare: the other blocks test those first."""
 
 
 def membership(program: Program) -> Membership:
@@ -300,7 +300,7 @@ def first_known(first: Column, other: Column, size: int) -> Column:
 
 
 def group_codes(column: Column, size: int) -> Ints:
-    """A number for each different value, -1 where absent; numbers are told apart exactly."""
+    """A number for each different value, -1 where absent; numbers are compared exactly."""
     out = np.full(size, -1, np.int64) if column.code is None else column.code.astype(np.int64)
     if column.num is not None:
         num = column.num if column.rounded else fixed(column.num)

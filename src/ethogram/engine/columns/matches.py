@@ -1,4 +1,4 @@
-"""Matches of a program in a block: positions first, events and texts only for what was found."""
+"""Matches of a program in a block: positions first; events and texts are read only for matches."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _PLACES = 1e6
 
 @dataclass(slots=True)
 class MatchColumns:
-    """What a program found in a block, one row each; positions count through its histories.
+    """The matches of a program in a block, as columns; positions count through its histories.
 
     `peak` is where details and explanation are read, by `reader`. `carried` marks episodes that opened in an
     earlier chunk: of those only what came since is here, and `count` may be 0.
@@ -167,13 +167,10 @@ def severity_at(program: Program, reader: Reader) -> Ints:
     return out
 
 
-# Matches.
-
-
 def matches(result: MatchColumns, shown: Sequence[str]) -> Iterator[tuple[int, int, float, Match]]:
     """The matches, each with its history's number, the row of its first event, and the peak's confidence.
 
-    Detections show the readings of some names.
+    `shown` are the readings that detections show.
     """
     program, reader = result.program, result.reader
     here, table = reader.histories, reader.histories.block.table
@@ -249,9 +246,6 @@ def named(program: Program) -> tuple[str, ...]:
         node.name for expr in expressions(program.body) for node in walk(expr) if isinstance(node, NAMED)
     }
     return tuple(sorted(shown.union(program.signals)))
-
-
-# Evidence.
 
 
 def _evidence(result: MatchColumns) -> Iterator[list[tuple[str, int]]]:

@@ -43,7 +43,7 @@ def millionths_of(x: Floats, largest: float, valid: Mask | None = None) -> Any:
     else:
         out = np.rint(x * 1e6).astype(np.int64)
     if valid is not None:
-        # Quicker than choosing, and right whatever the bits of what is absent say.
+        # Faster than np.where; absent values may hold any bits.
         out *= valid
     return out
 

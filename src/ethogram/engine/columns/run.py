@@ -80,7 +80,7 @@ def outcome(programs: Sequence[Program], parts: Sequence[Sequence[Part]]) -> Out
 
 
 def run_block(program: Program, shown: Sequence[str], block: Block, as_of: int, cap: int) -> Part:
-    """What a program finds in a block; detections show the readings of some names."""
+    """Run a program on a block; detections show the readings named in `shown`."""
     here = block.histories(membership(program))
     part = Part(len(here.starts))
     if not here.size:
@@ -105,7 +105,7 @@ def search(
     last_fired: Ints | None = None,
     carried: Ints | None = None,
 ) -> tuple[MatchColumns | None, Mask, Mask]:
-    """What a program finds in histories, in which it was asked, and in which it could be judged.
+    """The matches of a program, the histories in which it was tested, and those in which it could be judged.
 
     From earlier chunks come the position of each history's last firing, and the first new positions of those
     in which an episode is open.
@@ -131,7 +131,7 @@ def judged(reader: Reader, condition: Expr) -> tuple[Mask, Mask]:
     here = reader.histories
     tested = here.fresh < here.ends
     known = np.zeros(len(here.starts), bool)
-    # Most show it at their last event.
+    # In most histories the last event decides.
     known[tested] = _known(Reader(here, reader.cap, here.ends[tested] - 1), condition)
     left = np.flatnonzero(tested & ~known)
     if len(left):

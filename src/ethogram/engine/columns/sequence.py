@@ -206,7 +206,7 @@ def _is_contiguous(body: SequenceProgram) -> bool:
 
 
 def _adjacent(body: SequenceProgram, reader: Reader) -> tuple[list[Ints], list[Ints]]:
-    """The same as `_followed`: where the rarest condition holds, the others are asked one after another."""
+    """The same as `_followed`: where the rarest condition holds, the others are tested in turn."""
     here, size = reader.histories, len(body.places)
     conditions = [place.condition for place in body.places]
     order = _rarest_first(reader, conditions)

@@ -19,7 +19,7 @@ NEVER = 2**62
 class Silences:
     """The positions before silences, their deadlines, and the times of the next events (`NEVER`: none).
 
-    `known` marks the histories in which it is known how long is too long; None where it was not asked.
+    `tested` marks the histories with enough events, `known` those in which the limit has a value.
     """
 
     before: Ints

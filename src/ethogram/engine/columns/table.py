@@ -163,7 +163,7 @@ class EventTable(ABC):
         self._lowest: dict[str, float] = {}
         self._lock = RLock()
         self.shares: dict[tuple[Expr, bool], float] = {}
-        """How often a condition was true (or false) in an earlier block: the rarest is asked first."""
+        """How often a condition was true (or false) in an earlier block: the rarest is tested first."""
 
     @abstractmethod
     def event(self, row: int) -> Event:

@@ -218,7 +218,7 @@ class Deadlines:
         self._dropped: dict[str, int] = {}
 
     def wait(self, group: Group, k: int, history: History) -> None:
-        """See that a deadline is looked at in time."""
+        """Queue a deadline."""
         deadline, waits = history.states[k].deadline, history.waits[k]
         if waits is None or waits > deadline:
             history.waits[k] = deadline
@@ -227,7 +227,7 @@ class Deadlines:
             heappush(queue, (deadline, self._pushed, group, k, history))
 
     def drop(self, history: History) -> None:
-        """Wait no longer for a history that is let go; its places in the queue go with many others."""
+        """Drop the deadlines of a removed history; queue entries are cleaned up in batches."""
         for k, waits in enumerate(history.waits):
             if waits is None:
                 continue
@@ -282,7 +282,7 @@ class Engine:
         self._routes: dict[tuple[str, ...], list[tuple[Group, Steps]]] = {}
 
     def observe(self, event: Event, us: int | None = None) -> list[Change]:
-        """What one event changes. Deadlines before it must have been told by `advance`."""
+        """The changes caused by one event. `advance` must have run up to it."""
         if us is None:
             us = micros(event.at)
         names = tuple(event.readings)
@@ -311,7 +311,7 @@ class Engine:
         return route
 
     def _slim(self, event: Event) -> Event:
-        """The event without its text and what no program asks for, since histories keep it."""
+        """The event without its text and unused attributes, since histories store it."""
         request = self._attributes
         attributes = {name: value for name, value in event.attributes.items() if name in request}
         return Event(
@@ -330,7 +330,7 @@ class Engine:
             for history in group.histories.values():
                 yield from group.open(history, None)
 
-    # Bounds: how much is held, and letting go of it.
+    # Memory bounds.
 
     @property
     def held(self) -> int:
@@ -344,7 +344,7 @@ class Engine:
     def forget(self, source: str, subject: str, us: int, *, keep: int = 0) -> list[Change]:
         """Let go of a subject's histories; what was open in them closes at a moment.
 
-        `keep`: how many of each kind are kept, the newest.
+        `keep`: how many of the newest histories of each kind stay.
         """
         changes: list[Change] = []
         for group in self.groups:

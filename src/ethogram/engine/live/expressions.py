@@ -392,7 +392,7 @@ def _joined(items: list[Read], decisive: bool) -> Read:
     return read
 
 
-# What a program says of a match, read at one position.
+# Confidence, severity, details and explanation at one position.
 
 
 class Judge:

@@ -1,8 +1,8 @@
 """Rolling windows: readings of a history as columns with running integer sums, and aggregates over them.
 
 A column holds the readings of one expression, without those that `where` leaves out or that are absent. It is
-read on when somebody asks (events in between are still in the history), and sums of a window are differences
-of running sums: integers, so nothing drifts and any position can be asked about.
+read on demand (events in between are still in the history), and sums of a window are differences
+of running sums: integers, so nothing drifts and any position can be queried.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Series:
     """What a column holds: the readings of an expression, where a condition holds.
 
     `sums`: the running sums kept, some of s, q and t. `keep`: so many readings are kept however old they are.
-    `key`: what tells it from other series.
+    `key`: identifies the series.
     """
 
     __slots__ = ("keep", "key", "read", "sums")
@@ -117,12 +117,12 @@ class Column:
             self.events.append(event)
 
     def catch_up(self, history: History) -> None:
-        """Read what is about to be forgotten, where it may be asked for later."""
+        """Read events that are about to be dropped, where later windows may need them."""
         if self.series.keep:
             self.extend(history, history.n)
 
     def trim(self, base: int) -> None:
-        """Forget readings before a position, apart from those that are kept."""
+        """Drop readings before a position, apart from the newest `keep`."""
         cut = bisect_left(self.positions, base)
         if self.series.keep:
             cut = min(cut, max(0, len(self.positions) - self.series.keep))

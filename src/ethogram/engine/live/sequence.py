@@ -90,7 +90,7 @@ class Sequence:
         places = body.places
         self.conditions = [holds(place.condition) for place in places]
         self.first = reader(places[0].condition)
-        # Places of the first step ask the same of an event, so it is asked once.
+        # Places of the first step share one condition, so test it once.
         self.alike = [place.condition == places[0].condition for place in places]
         self.nevers = [[holds(never) for never in place.nevers] for place in places]
         self.max_gaps = [place.max_gap for place in places]
@@ -130,20 +130,20 @@ class Sequence:
             return None
         state = history.states[k]
         state.fired = link.seen.position
-        # Whatever stands now starts too early to fire again.
+        # All current chains start too early to fire again.
         state.standing, state.runs = [None] * len(self.steps), [()] * len(self.steps)
         return Change(CLOSED, self.match(link, history))
 
     def advance(self, k: int, event: Event, us: int, history: History) -> Link | None:
         """Move on by the newest event; the link of the last place, if that stands now.
 
-        A chain that can never go on is let go: later chains of a place never start earlier, so nothing that
+        A chain that can never continue is dropped. Later chains of a place never start earlier, so none that
         could fire is missed.
         """
         at, state, last = history.n - 1, history.states[k], None
         begins: bool | None = None
         if state is not None:
-            # From the last place to the first, so that what stands before still speaks of earlier events.
+            # From the last place to the first, so that each place reads the state of earlier events.
             standing = state.standing
             for i in self.later:
                 before = standing[i - 1]

@@ -17,7 +17,7 @@ from .expressions import Judge, holds, number, reader
 
 @dataclass(slots=True)
 class Waiting:
-    """The silence after an event. `read` is what will be told of it, once that was read."""
+    """The silence after an event. `read` holds the values to report, once read."""
 
     before: Event
     us: int
@@ -33,8 +33,8 @@ class Silence:
         self.program, self.body, self.judge = program, body, Judge(program)
         self.longer = reader(body.longer_than)
         self.after = None if body.after is None else holds(body.after)
-        # A history stands still until its next event, so what is told can be read when it is told; a
-        # subject's whole history may move on before that.
+        # A history does not change until its next event, so values can be read when reported. A subject's
+        # whole history may change before that: then read at once.
         outputs = (program.confidence, program.severities, program.details, program.explanation)
         self.at_once = any(
             isinstance(item, MEASURES) and item.window.over_subject
@@ -54,11 +54,11 @@ class Silence:
         return Change(CLOSED, self.match(before, history, us))
 
     def deadline(self, k: int, event: Event, us: int, at: int, history: History) -> int | None:
-        """When the silence after an event is too long; notes whether that was asked and known."""
+        """When the silence after an event is too long; records whether it was tested and known."""
         if at + 1 < self.body.at_least:
             return None
         seconds, bit = number(self.longer(event, at, history)), 1 << k
-        # The rest matters only where there is a deadline, or to say why there never was one.
+        # The rest matters only with a deadline, or to explain why there is none.
         if seconds is None and history.tested & bit:
             return None
         if self.after is not None and not self.after(event, at, history):
@@ -77,7 +77,7 @@ class Silence:
         return Change(OPENED, self.match(state, history, None))
 
     def read(self, state: Waiting, at: int, history: History) -> None:
-        """Read what is told of a silence, at the event before it."""
+        """Read the values to report of a silence, at the event before it."""
         if state.read is None:
             judge, event = self.judge, state.before
             confidence = judge.confidence(event, at, history)

@@ -22,7 +22,7 @@ _FIELDS = (
 
 
 def version_of(program: Program) -> str:
-    """What must be the same for saved state to be of use: all of the program, its wording too."""
+    """The version of saved state: a hash of the whole program, wording included."""
     return stable_hash("state", program.version, program.to_json())[:20]
 
 
@@ -115,7 +115,7 @@ class Unpacker:
         return tuple(self.seen(datum, machine, step.step) for datum, step in zip(data, steps, strict=True))
 
 
-# One history: its events, the readings that are kept for long, and what each program has under way.
+# One history: its events, retained readings, and the state of each program.
 
 
 def _save_history(history: History, need: int, record: Mapping[Series, Any], packer: Packer) -> list[Any]:
@@ -169,7 +169,7 @@ def _save_state(machine: Machine, state: Any, history: History, packer: Packer) 
             return [*events, *read, state.details, state.explanation, state.last, state.last_us, state.count]
         case Waiting():
             assert isinstance(machine, Silence)
-            # Read now: after loading the history may stand elsewhere.
+            # Read now: after loading, the history may have moved on.
             machine.read(state, history.n - 1, history)
             return [packer.event(state.before), state.deadline, state.is_open, state.read]
     return None
@@ -205,7 +205,7 @@ def _load_state(machine: Machine, data: Any, unpacker: Unpacker) -> Any:
 
 
 def save_engine(engine: Engine) -> dict[str, Any]:
-    """Everything an engine remembers."""
+    """The state of an engine as plain data."""
     packer = Packer()
     groups = [_save_group(group, packer) for group in engine.groups]
     return {"groups": groups, "events": packer.events, "links": packer.links}
@@ -244,7 +244,7 @@ def _name(series: Series) -> str:
 
 
 def load_engine(engine: Engine, saved: Mapping[str, Any]) -> list[str]:
-    """Remember what was saved; the names of programs whose state was of no use, being of other versions."""
+    """Restore saved state; returns the names of programs whose saved state is of another version."""
     unpacker = Unpacker(saved["events"], saved["links"])
     versions = {name: version for group in saved["groups"] for name, version in group["programs"]}
     by_key = {str(data["of"]): data for data in saved["groups"]}
@@ -255,7 +255,7 @@ def load_engine(engine: Engine, saved: Mapping[str, Any]) -> list[str]:
             program.name for program in group.programs if versions.get(program.name) == version_of(program)
         }
         if data is None or group.need > data["need"][0] or group.need_whole > data["need"][1]:
-            known = set()  # too few events were kept for these programs
+            known = set()  # too few events were saved for these programs
         lost += [
             program.name
             for program in group.programs
