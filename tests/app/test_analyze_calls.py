@@ -28,7 +28,9 @@ def test_another_moment_is_bad_usage(moment: object):
 
 @pytest.mark.parametrize("events", [5, None, b"events.jsonl", {"id": "a"}, ethogram.Event.sample()])
 def test_what_is_no_list_of_events_is_bad_usage_that_says_what_is_taken(events: object):
-    with pytest.raises(BadUsage, match="expected a path, a DataFrame, or a list of Event objects or of dicts; got"):
+    with pytest.raises(
+        BadUsage, match="expected a path, a DataFrame, or a list of Event objects or of dicts; got"
+    ):
         ethogram.analyze(events, LIBRARY)  # type: ignore[arg-type]
 
 

@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import BadUsage, MissingExtra
+from .column_reader import ColumnReader, Irregular
 from .errors import BadLine
-from .event_columns import Coded, ColumnReader, EventColumns, Irregular, Readings
+from .event_columns import Coded, EventColumns, Readings
 from .event_parser import Rules
 from .tables import ATTRIBUTES, OBJECTS, READINGS, Table
 

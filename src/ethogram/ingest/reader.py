@@ -250,7 +250,7 @@ def _read_columns(
     if sum(file.size for file in files) < COLUMNS_FROM or any(file.path == STDIN for file in files):
         return None
     from .arrow import BATCH_ROWS, ArrowReader
-    from .event_columns import ColumnReader, Irregular
+    from .column_reader import ColumnReader, Irregular
 
     reader: ColumnReader | None = None
     total, before = sum(file.size for file in files), 0
@@ -295,7 +295,7 @@ def read_frame(
     Columns are as in a Parquet file; faults name the row, counted from 1.
     """
     from .arrow import ArrowReader, as_table, parquet_bytes
-    from .event_columns import Irregular
+    from .column_reader import Irregular
 
     rules, table = _rules(limits, kinds, ranges, latest), as_table(data)
     try:
