@@ -46,7 +46,7 @@ SeverityOrAny = Annotated[str, one_of("any", *SEVERITIES)]
 RiskMode = Annotated[
     str,
     Meta(
-        description="The gravest level of which one new and certain detection alone makes as much.",
+        description="The highest severity of which a single new, certain detection gives at least this risk.",
         extra_json_schema={"enum": ["", *SEVERITIES]},
     ),
 ]

@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 
-import climb_stories as stories
+import conversation_stories as stories
 import ethogram
 from ethogram import Conversation, Mode
 from ethogram.chat.records import SIGNALS

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 import ethogram
-from climb_talks import FIRES, QUIET, Said
 from ethogram.app.conversation import programs_of
 from ethogram.config import Settings
+from made_conversations import FIRES, QUIET, Said
 
 ON = {item.name for item in programs_of(None, Settings())}
 

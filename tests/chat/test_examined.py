@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from benchmarks.quality.separation import area_of
-from climb_told import Told
 from ethogram.chat.records import Mode
+from recorded_conversations import Told
 
 HERE = Path(__file__).parent / "examined"
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import random
 
-from climb_told import Told
 from ethogram import context_coherence, detect_escalation_shape, detect_information_gathering
 from ethogram.chat.accumulation import PRIORS, Belief, Load, accumulated, add, update
+from recorded_conversations import Told
 
 
 def test_a_perfect_climb_over_nine_turns_is_clear():

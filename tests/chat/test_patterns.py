@@ -9,8 +9,8 @@ from collections.abc import Callable
 
 import pytest
 
-import climb_stories as stories
-from climb_stories import Story
+import conversation_stories as stories
+from conversation_stories import Story
 from ethogram import Conversation
 
 FEW, MANY = 6, 200

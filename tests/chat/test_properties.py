@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
-import climb_stories as stories
-from climb_told import Told
+import conversation_stories as stories
 from ethogram.chat.records import Mode, Readings
 from ethogram.chat.risk_model import mode_of, turn
 from ethogram.chat.state import State, from_json, to_json
+from recorded_conversations import Told
 
 PHRASES = [
     *stories.GREETINGS,

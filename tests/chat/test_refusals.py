@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from climb_told import after
 from ethogram.chat.records import Mode, Readings
 from ethogram.chat.refusals import read_reply
 from ethogram.chat.risk_model import turn
+from recorded_conversations import after
 
 REFUSED = "I'm sorry, but I can't help with that."
 

@@ -7,10 +7,10 @@ from itertools import pairwise
 
 import pytest
 
-import climb_stories as stories
-from climb_stories import Story, variants
-from climb_told import highest, run
+import conversation_stories as stories
+from conversation_stories import Story, variants
 from ethogram.chat.records import Mode
+from recorded_conversations import highest, run
 
 FEW, MANY = 4, 40
 EMBEDDERS = pytest.mark.parametrize("embedder", [None, "small"])

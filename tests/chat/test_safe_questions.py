@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from climb_told import Told
 from ethogram.chat.records import Mode
+from recorded_conversations import Told
 
 HERE = Path(__file__).parent
 FILES = ("safe_questions.txt", "more_safe_questions.txt", "last_safe_questions.txt")

@@ -6,12 +6,12 @@ import time
 
 import pytest
 
-from climb_told import Told, after
 from ethogram.chat.accumulation import Manner, behaviour
 from ethogram.chat.obfuscation import undisguise
 from ethogram.chat.records import Mode
 from ethogram.chat.state import State, to_json
 from ethogram.chat.words import language_of
+from recorded_conversations import Told, after
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from climb_told import highest, run
 from ethogram.chat.records import Mode
+from recorded_conversations import highest, run
 
 HERE = Path(__file__).parent
 

@@ -77,7 +77,7 @@ ANSWER = {
 }  # fmt: skip
 CALL = {
     "session_id": "s",
-    "cwd": "/work",
+    "cwd": "/srv/project",
     "tool_name": "Bash",
     "tool_input": {"command": "make"},
     "tool_use_id": "c",
@@ -90,7 +90,7 @@ PAYLOADS = [
         "tool_response": {"stdout": "x", "stderr": "", "exit_code": 1},
     },
     {**CALL, "hook_event_name": "PostToolUseFailure", "error": "Exit code 127"},
-    {"session_id": "s", "hook_event_name": "UserPromptSubmit", "prompt": "Mend it.", "cwd": "/work"},
+    {"session_id": "s", "hook_event_name": "UserPromptSubmit", "prompt": "Mend it.", "cwd": "/srv/project"},
 ]
 MUTES = b"# ours\nmutes:\n  - {subject: ann, pattern: loop, reason: known, until: 2027-01-01T00:00:00Z}\n"
 LEARNED = (

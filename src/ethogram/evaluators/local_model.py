@@ -187,8 +187,8 @@ class Weights:
     spread: Floats
     dense: Floats  # weights of style, then of the scanner's counts, both standardised
     bias: Floats
-    knots: Floats  # sums and
-    levels: Floats  # the scores they become, linear in between
+    knots: Floats  # weighted sums; scores between two of them are interpolated
+    levels: Floats  # the scores at the knots
     indicators: tuple[str, ...]  # of each category, '' for none
     confidences: Floats
 

@@ -84,7 +84,7 @@ MEASURES: dict[str, MeasureKind] = {
     ),
     "surprise_count": MeasureKind(
         "condition",
-        "how unexpected the number of late is against the time before: signed -log10 p",
+        "how unexpected the recent count is, given the time before: signed -log10 p",
         options={
             "span": Option(1, (_DAY,), duration=True),
             "last": Option(1, (28 * _DAY,), duration=True),

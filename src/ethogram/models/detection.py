@@ -87,7 +87,7 @@ class Detection(Record):
     explanation: str
     recommendation: str
     probability: Ratio | None = None
-    """What the confidence stands for by verdicts; only where there are any."""
+    """The confidence calibrated by verdicts; only where there are any."""
     muted: Name | None = None
     """The entry that mutes it; only where it was asked for."""
     muted_by_untrusted: Literal[True] | None = None

@@ -14,8 +14,6 @@ from ..models import Event, Value, stable_hash
 from ..models.slotted import dataclass, field
 from .options import Options
 
-# Signal: a named measure of one event, and the decorator that makes and registers one.
-#
 # A plain function measures an event by itself; a class also carries a small state from event to event::
 #
 #     @signal("question", range=(0, 1))

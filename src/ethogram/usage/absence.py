@@ -132,7 +132,7 @@ def _longest_recent(pauses: Sequence[float]) -> float:
 
 
 def _current(spans: Sequence[tuple[int, int]]) -> int:
-    """The first span of the last day's: a return is still current after lunch."""
+    """The first of the spans that end within CURRENT of the last one: all of them are one return."""
     first = len(spans) - 1
     while first > 0 and spans[first - 1][1] > spans[-1][1] - CURRENT:
         first -= 1

@@ -80,7 +80,7 @@ class Due(NamedTuple):
 
 
 def make_outlook(past: Past, settings: Settings) -> Outlook:
-    """The outlook of a person with these days before today, without closes; empty: too little is known."""
+    """Return what to expect of a person with these days before today; empty where too little is known."""
     days = past.days + 1
     if days < settings.quiet_known:
         return Outlook()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from climb_stories import Story
+from conversation_stories import Story
 from ethogram.chat.conversation import Talk, follow, start
 from ethogram.chat.embeddings.harm_reader import reader_of
 from ethogram.chat.records import Mode, Outcome
