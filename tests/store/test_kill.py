@@ -166,7 +166,7 @@ def test_ctrl_c_says_what_is_kept_and_the_same_command_goes_on(tmp_path, signal_
     process.send_signal(signal_sent)
     _, said = process.communicate(timeout=60)
     assert process.returncode == 130, said
-    assert "events staged; run the same command again to continue" in said
+    assert "staged; run the same command again to continue" in said
     again = subprocess.run([*command, str(path), "--json"], capture_output=True, timeout=120, check=True)
     done = json.loads(again.stdout)
     assert done["added"] == len(lines)

@@ -93,7 +93,7 @@ def _truth(program: Program, body: ThresholdProgram, events: Sequence[Event]) ->
 
 @dataclass(frozen=True, slots=True)
 class ExampleResult(Record):
-    """One example of a pattern: what is expected, what came, and whether the two agree.
+    """One example of a pattern: what it states, what came, and whether the two agree.
 
     `engine` is "all" where both engines agree, as they should; else there is a result for each.
     """

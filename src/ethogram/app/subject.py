@@ -264,7 +264,7 @@ def find_subject(store: Store, name: str, source: str | None = None) -> SubjectR
 
 @dataclass(frozen=True, slots=True)
 class Progress(Record):
-    """How far a sequence has come in one history without firing.
+    """How far a sequence that has not fired has come in one history.
 
     `stage` counts whole steps, `events` matched events, `since` and `last` are the times of the first and the
     newest of them.
