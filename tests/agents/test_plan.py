@@ -127,7 +127,7 @@ def test_a_plan_can_name_no_module_but_our_signals(place: Path) -> None:
     data = read_data(str(prepare(str(place))))
     assert data is not None
     for name in ("os", "ethogram.cli.main", "signals.evil"):
-        with pytest.raises(ValueError, match="is no module of signals"):
+        with pytest.raises(ValueError, match="is not a signal module"):
             load_plan({**data, "modules": [*data["modules"], name]})
 
 

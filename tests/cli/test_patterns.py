@@ -72,7 +72,7 @@ def test_new_never_overwrites(run, mine):
     before = path.read_text()
     code, out, err = run("new", "outburst", "--folder", "mine")
     assert (code, out) == (2, [])
-    assert err == ["mine/outburst.yaml: exists already, and is left as it is"]
+    assert err == ["mine/outburst.yaml: already exists: nothing was written"]
     assert path.read_text() == before
 
 

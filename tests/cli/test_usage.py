@@ -144,7 +144,7 @@ def test_a_key_is_turned_and_checked(recorded, capsys):
         (["usage", "sweep", "--store", "usage.db", "--fail-on", "high"], "low or medium"),
         (["usage", "sweep", "--store", "usage.db", "--subjects", "no.txt"], "no.txt"),
         (["usage", "signals", "ann", "--store", "no.db"], "no usage store at no.db"),
-        (["usage", "signals", "ann", "--store", "usage.db", "--pseudonym"], "no pseudonym"),
+        (["usage", "signals", "ann", "--store", "usage.db", "--pseudonym"], "invalid pseudonym"),
         (["usage", "signals", "ann", "--store", "usage.csv"], "not a usage store"),
         (["usage", "record", "usage.csv", "--store", "usage.db", "--retention", "long"], "--retention"),
         (

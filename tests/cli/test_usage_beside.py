@@ -53,6 +53,6 @@ def test_bad_scores_are_told_before_anybody_is_looked_at(recorded, capsys):  # n
     for bad in ("text=high", "text=2", "smell=0.1", "behaviour=0.5"):
         run("usage", "signals", ANN, *AT, "--score", bad, code=2)
     run("usage", "signals", ANN, *AT, "--region", "germany", code=2)
-    assert "write it like DE or US-CA" in capsys.readouterr().err
+    assert "expected a code such as DE or US-CA" in capsys.readouterr().err
     run("usage", "audit", "--store", "usage.db", "--json")
     assert not [one for one in records(capsys) if one["what"] == "signals"]

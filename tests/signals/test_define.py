@@ -39,9 +39,9 @@ def test_the_decorated_function_stays_a_function():
 @pytest.mark.parametrize(
     ("name", "about", "message"),
     [
-        ("Late Night", {}, "no name for a signal"),
+        ("Late Night", {}, "invalid signal name"),
         ("one", {"cost": "chaep"}, "did you mean 'cheap'"),
-        ("one", {"version": 0}, "versions count from 1"),
+        ("one", {"version": 0}, "expected a whole number from 1"),
         ("one", {"allowed": (1, 0)}, "has range"),
         ("one", {"allowed": ()}, "has range"),
         ("one", {"allowed": (0, 1, 2)}, "has range"),
@@ -69,7 +69,7 @@ def test_a_class_must_say_whose_state_it_keeps():
         make(Half, "half", (0, 1))
     Half.max_state_bytes = 10
     Half.measure = one
-    with pytest.raises(BadUsage, match="scope 'world'; write subject or thread"):
+    with pytest.raises(BadUsage, match="scope 'world': expected subject or thread"):
         make(Half, "half", (0, 1))
 
 

@@ -44,16 +44,16 @@ def test_the_two_versions_are_there() -> None:
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (("night_share: 0.08", "night_share: 1.2"), "night_share must be a number from"),
-        (("night_share: 0.08", "night_share: often"), "here is 'often'"),
-        (("night_share: 0.08", "night_share: nan"), "night_share must be a number from"),
+        (("night_share: 0.08", "night_share: 1.2"), "invalid night_share 1.2: expected a number from"),
+        (("night_share: 0.08", "night_share: often"), "invalid night_share 'often'"),
+        (("night_share: 0.08", "night_share: nan"), "invalid night_share nan: expected a number from"),
         (("night_share: 0.08", "night_shaer: 0.08"), "did you mean 'night_share'"),
         (("night_share: 0.08", ""), "lacks night_share"),
         (("night_share: 0.08", "  night_share: 0.08"), "must be `name: value`"),
-        (("version: 1", "version: 1.5"), "version must be a whole number"),
-        (("version: 1", "version: 1\nversion: 2"), "version stands here a second time"),
-        (("version: 1", "version: 1\npeople: 19"), "people must be 0 or at least 20"),
-        (("version: 1", "version: 1\ndate: 2026-02-30"), "date must be a day"),
+        (("version: 1", "version: 1.5"), "invalid version 1.5: expected a whole number"),
+        (("version: 1", "version: 1\nversion: 2"), "duplicate name 'version'"),
+        (("version: 1", "version: 1\npeople: 19"), "invalid people 19: expected 0 or at least 20"),
+        (("version: 1", "version: 1\ndate: 2026-02-30"), "invalid date '2026-02-30': expected a day"),
     ],
     ids=lambda name: name[1] if isinstance(name, tuple) else "",
 )

@@ -25,14 +25,14 @@ def test_without_any_text_nothing_is_offered():
 
 @pytest.mark.parametrize("region", ["germany", "de", "", "../x", "US-", "DE\n"])
 def test_what_is_no_region_is_told(region):
-    with pytest.raises(BadUsage, match="write it like DE or US-CA"):
+    with pytest.raises(BadUsage, match="expected a code such as DE or US-CA"):
         helpline(TEXTS, region)
 
 
 @pytest.mark.parametrize(
     ("region", "text", "said"),
     [
-        ("deutschland", "x", "no region"),
+        ("deutschland", "x", "invalid region"),
         ("DE", "", "missing"),
         ("DE", 116123, "missing"),
         ("DE", "x" * 501, "501 characters"),

@@ -17,10 +17,10 @@ from ..signals.base import Signal
 from ..signals.options import Options
 from .rules import Rules
 
-# Standing: where each program stands in one run, one event after the other, on rows of readings alone.
+# The state of each program in one run, from rows of readings alone.
 #
-# Thresholds are those of the live engine, asked at the newest row. What is kept is as many rows as the
-# program's windows can reach, with what could be text as a digest.
+# The thresholds of the live engine are evaluated at the newest row. As many rows are stored as the
+# program's windows can reach; values that could be text are stored as digests.
 
 Row = list[Any]
 """Microseconds, and the readings."""
@@ -31,8 +31,7 @@ Saved = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Watched:
-    """A program, how many rows it can look back on, the signals it reads, and those of which only digests
-    are kept."""
+    """A program, how many rows its windows reach, the signals it reads, and those stored as digests."""
 
     program: Program
     rows: int
@@ -78,7 +77,7 @@ def digest(text: str) -> str:
 def stand(
     watched: Watched, saved: Saved | None, readings: Mapping[str, Value], us: int, number: int
 ) -> tuple[Saved | None, Standing | None]:
-    """What is kept of a program after an event, and where it stands; None while it has nothing to say."""
+    """The saved state of a program after an event, and where it stands; None without readings for it."""
     program = watched.program
     if not any(name in readings for name in program.signals):
         return saved, None
@@ -126,7 +125,7 @@ def _history(rows: Sequence[Row]) -> History:
     return history
 
 
-# What a hook watches, and what an event brings about: the records of the core.
+# Records of the monitor.
 
 SIGNALS = "ethogram.signals."
 """What the modules of signals are called that a hook may load."""

@@ -57,8 +57,8 @@ LEAST_FRAME = 0.5  # an innocent setting is easily claimed, so it leaves at leas
 ALONE = 0.29  # the most that a first turn reaches by meaning alone, just below ELEVATED
 FIRST_MIDDLE, FIRST_WIDTH = 0.6, 0.4  # level at which a first turn reaches half of that
 SEEN, FACT = 0.3, 0.3  # what the words of a first turn must ask for before meaning says more
-STATEMENT_SHARE = 0.6  # share of the distance from rest that is left of a turn that only tells something
-GRAVE = 0.4  # severity of a word above which a turn does more than tell
+STATEMENT_SHARE = 0.6  # share of the distance from rest that is left of a statement
+GRAVE = 0.4  # severity of a word above which a turn is more than a statement
 CALM, NEAR = -0.3, 0.1  # levels of a calm turn, and of one near to harm
 DOUBTED = 0.55  # what words alone are worth where the meaning is calm
 
@@ -235,7 +235,7 @@ def risk_of(level: float) -> float:
 def measured(readings: Readings, view: View) -> float | None:
     """The level of this turn, None where the embedder does not know its language.
 
-    A turn that asks for nothing and names no grave harm only tells something, so it counts less.
+    A turn that requests nothing and names no grave harm is a statement, and counts less.
     """
     if readings.level is None or not (view.is_english or readings.any_language):
         return None

@@ -40,7 +40,7 @@ class Rules:
     latest: datetime | None = None
 
 
-# Names, texts and attributes that print, encode and compare without surprise.
+# Names, texts and attributes.
 
 _BROKEN = re.compile("[\x00\ud800-\udfff]")
 """Null characters, which PostgreSQL refuses, and lone surrogates, which no encoder takes."""
@@ -413,7 +413,7 @@ _READ: dict[str, Callable[[Fields, str, Any, Rules], None]] = {
 FIELDS = frozenset(EventLine.__struct_fields__)
 
 
-# What a line does not give: the id, the position, the time; then the event.
+# Defaults for a missing id, position or time.
 
 LAST_SECOND = 253_402_300_799
 """The last whole second of the year 9999, which is as far as an untimed source can count."""

@@ -112,10 +112,10 @@ def with_gz(suffixes: Iterable[str]) -> tuple[str, ...]:
     return tuple(end for suffix in suffixes for end in (suffix, f"{suffix}.gz"))
 
 
-# Heads: the first records of a JSON file, which may be cut in the middle.
+# The first records of a JSON file; the last may be cut.
 
 HEAD_RECORDS = 50
-"""Records looked at: some formats begin with lines that say little."""
+"""Records inspected: some formats begin with uninformative lines."""
 DEEPEST = 100
 _TOKEN = re.compile(r'"(?:[^"\\]++|\\.)*+"?|[{}\[\],:]', re.DOTALL)
 _CUT_ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{0,3})?$")

@@ -155,9 +155,8 @@ def _put(file: BinaryIO, rows: list[Row]) -> None:
         rows.clear()
 
 
-# Replay: an id may have come before, a reading may have changed its kind, an event may lack the time that
-# others of its source have. While rows are written the ids before are not at hand; afterwards only the few
-# that came twice have to be remembered.
+# Replay: find duplicate ids, readings that change their kind, and untimed events in a timed source. Earlier
+# ids are not in memory while rows are written; afterwards only duplicates must be remembered.
 
 READINGS = 17
 """Where the readings are in a row."""

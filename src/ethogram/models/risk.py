@@ -30,4 +30,4 @@ class Risk(Record):
 
     def __post_init__(self) -> None:
         if not 0.0 <= self.value <= 1.0:
-            raise ValueError(f"a risk lies between 0 and 1, not at {self.value}")
+            raise ValueError(f"invalid risk {self.value}: expected a number from 0 to 1")

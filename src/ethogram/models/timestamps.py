@@ -40,14 +40,14 @@ def parse_time(text: str) -> datetime:
     '2026-11-15T02:10:00+00:00'
     """
     if not 10 <= len(text) <= 40:
-        raise ValueError(f"{text[:40]!r} is not a time; write 2026-11-15T03:10:00Z")
+        raise ValueError(f"{text[:40]!r} is not a time: expected one such as 2026-11-15T03:10:00Z")
     try:
         at = datetime.fromisoformat(text.removesuffix("z") + "Z" if text.endswith("z") else text)
     except ValueError:
-        raise ValueError(f"{text!r} is not a time; write 2026-11-15T03:10:00Z") from None
+        raise ValueError(f"{text!r} is not a time: expected one such as 2026-11-15T03:10:00Z") from None
     if at.tzinfo is None:
         whole = text if len(text) > 10 else f"{text}T00:00:00"
-        raise ValueError(f"time {text!r} has no zone; write {whole}Z or {whole}+01:00")
+        raise ValueError(f"time {text!r} has no zone: expected {whole}Z or {whole}+01:00")
     try:
         return at.astimezone(UTC)
     except OverflowError:
@@ -71,7 +71,7 @@ def parse_duration(text: str) -> int:
     """
     match = _DURATION.fullmatch(text.strip())
     if match is None:
-        raise ValueError(f"{text[:40]!r} is not a duration; write 90s, 30m, 48h, 7d or 2w")
+        raise ValueError(f"{text[:40]!r} is not a duration: expected 90s, 30m, 48h, 7d or 2w")
     return round(float(match[1]) * UNITS[match[2]] * SECOND)
 
 

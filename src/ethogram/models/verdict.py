@@ -42,8 +42,8 @@ class Verdict(Record):
 
     def __post_init__(self) -> None:
         if self.verdict not in VERDICTS:
-            raise ValueError(f"verdict {self.verdict!r} is not one of {', '.join(VERDICTS)}")
+            raise ValueError(f"invalid verdict {self.verdict!r}: expected {', '.join(VERDICTS)}")
         if self.verdict in ("confirmed", "false_alarm") and self.detection is None:
-            raise ValueError(f"a verdict of {self.verdict} names the detection it judges")
+            raise ValueError(f"a verdict of {self.verdict} needs a detection")
         if self.verdict in ("missed", "correct_silence") and self.subject is None:
-            raise ValueError(f"a verdict of {self.verdict} names the subject it is about")
+            raise ValueError(f"a verdict of {self.verdict} needs a subject")

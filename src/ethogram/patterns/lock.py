@@ -1,6 +1,6 @@
 """The lock: for each pattern a hash of what it detects, and one of the whole file.
 
-A change of a pattern shows in a review as a changed line, which tells meaning from wording.
+A changed pattern shows as a changed line in a review, with separate hashes for meaning and wording.
 """
 
 from __future__ import annotations

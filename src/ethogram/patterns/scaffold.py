@@ -63,7 +63,7 @@ def _fill(template: str, name: str, identity: str) -> str:
 def _check_name(name: str) -> None:
     # `true` and `null` are plain words too, but not to YAML.
     if not PATTERN_NAME.fullmatch(name) or not isinstance(Scalar(name, 1, 1).value, str):
-        raise BadUsage(f"a pattern's name is a plain word of letters, digits and _, not {name[:90]!r}")
+        raise BadUsage(f"invalid pattern name {name[:90]!r}: expected letters, digits and _")
 
 
 def _check_free(texts: Mapping[str, str], folder: Path) -> None:
@@ -75,6 +75,6 @@ def _check_free(texts: Mapping[str, str], folder: Path) -> None:
     ]
     for name in texts:
         there = [folder / f"{name}{suffix}" for suffix in SUFFIXES if (folder / f"{name}{suffix}").exists()]
-        faults += [Fault(str(path), 0, 0, "exists already, and is left as it is") for path in there]
+        faults += [Fault(str(path), 0, 0, "already exists: nothing was written") for path in there]
     if faults:
         raise BadUsage(faults)

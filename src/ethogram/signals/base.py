@@ -14,7 +14,7 @@ from ..models import Event, Value, stable_hash
 from ..models.slotted import dataclass, field
 from .options import Options
 
-# A plain function measures an event by itself; a class also carries a small state from event to event::
+# A plain function measures one event; a class also carries a small state from event to event::
 #
 #     @signal("question", range=(0, 1))
 #     def question(event: Event) -> float | None:
@@ -28,7 +28,7 @@ from .options import Options
 #         max_state_bytes = 200
 #         def measure(self, event: Event, state: State) -> tuple[float | None, State]: ...
 #
-# Either may take a further argument named `options`, to read what the settings say.
+# Either may take an argument named `options`, to read settings.
 
 State = Any
 """Plain JSON data in tuples and dicts, never changed in place: a step returns the next one."""
@@ -42,7 +42,7 @@ Range = tuple[float, float] | tuple[str, ...] | None
 COSTS = ("free", "cheap", "model")
 SCOPES = ("subject", "thread", "run", "text")
 """Whose state a signal carries on: the subject's, the thread's, that of the subject in one thread, or that of
-all who said the same."""
+one text."""
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
 
 T = TypeVar("T", bound=Callable[..., Any])
@@ -50,7 +50,7 @@ T = TypeVar("T", bound=Callable[..., Any])
 
 @dataclass(frozen=True, slots=True)
 class Unmeasured:
-    """What a signal returns for an absent value whose reason somebody should be told."""
+    """An absent value with a reason to report."""
 
     reason: str
 
@@ -76,17 +76,16 @@ class Signal:
     max_state_bytes: int = 0
     kinds: frozenset[str] | None = None
     reads: tuple[str, ...] = ()
-    """Fields of an event of which it needs one: of a message (or plain event) without them it says nothing,
-    and its state stays as it is. None named: it may say something of any."""
+    """Fields of an event of which it needs one: a message (or plain event) without them has no reading
+    and leaves the state unchanged. Empty: it needs none."""
     starts: tuple[str, ...] = ()
-    """Readings of which a history must have one before it says anything. None named: it needs none."""
+    """Readings of which a history must have one before the first value. Empty: it needs none."""
     keeps: str = ""
-    """The name of its state: its own, or one that several signals keep between them; those are of one
-    version."""
+    """The name of its state: its own, or one shared by several signals, which then share their version."""
     together: Step | None = field(default=None, repr=False, compare=False)
-    """What measures all that keep one state at once, giving their values by name."""
+    """Measures all signals that share a state at once; returns their values by name."""
     kinds_by: Callable[[Options], frozenset[str]] | None = field(default=None, repr=False, compare=False)
-    """Which of `kinds` the settings ask for, where that is for them to say."""
+    """Selects among `kinds` by the settings."""
 
     @property
     def kind(self) -> str:
@@ -157,7 +156,7 @@ def lookup(name: str) -> Signal:
     """The registered signal of that name; BadUsage where there is none."""
     result = registry.signals.get(name)
     if not isinstance(result, Signal):
-        raise BadUsage(f"the plug-in {name!r} is not a signal; decorate it with @signal({name!r}, ...)")
+        raise BadUsage(f"plug-in {name!r} is not a signal: expected the decorator @signal({name!r}, ...)")
     return result
 
 
@@ -201,19 +200,21 @@ def describe_range(allowed: Range) -> str:
 
 def _check(name: str, description: str, allowed: Range, cost: str, version: int) -> None:
     if not _NAME.fullmatch(name):
-        raise BadUsage(f"{name!r:.80} is no name for a signal; write it like late_night")
+        raise BadUsage(f"invalid signal name {name!r:.80}: expected one such as late_night")
     if name.startswith(registry.IN_CODE):
         raise BadUsage(
             f"signal {name!r}: names that begin with {registry.IN_CODE} are those of patterns in code"
         )
     if not description:
-        raise BadUsage(f"signal {name!r} has no docstring; its first line says what is measured")
+        raise BadUsage(f"signal {name!r} has no docstring: expected what it measures")
     if cost not in COSTS:
-        raise BadUsage(f"signal {name!r} costs {cost!r}; write {', '.join(COSTS)}{did_you_mean(cost, COSTS)}")
+        raise BadUsage(
+            f"signal {name!r} has cost {cost!r}: expected {', '.join(COSTS)}{did_you_mean(cost, COSTS)}"
+        )
     if not isinstance(version, int) or version < 1:
-        raise BadUsage(f"signal {name!r} has version {version!r}; versions count from 1")
+        raise BadUsage(f"signal {name!r} has version {version!r}: expected a whole number from 1")
     if not _is_range(allowed):
-        raise BadUsage(f"signal {name!r} has range {allowed!r}; write (low, high), categories or None")
+        raise BadUsage(f"signal {name!r} has range {allowed!r}: expected (low, high), categories or None")
 
 
 def _is_range(allowed: Range) -> bool:
@@ -228,7 +229,7 @@ def _state_of(name: str, made: Any) -> Mapping[str, Any]:
     if missing:
         raise BadUsage(f"signal {name!r} is a class without {', '.join(missing)}")
     if made.scope not in SCOPES:
-        raise BadUsage(f"signal {name!r} has scope {made.scope!r}; write {' or '.join(SCOPES)}")
+        raise BadUsage(f"signal {name!r} has scope {made.scope!r}: expected {' or '.join(SCOPES)}")
     return {
         "scope": made.scope,
         "start": made.start,
@@ -282,8 +283,6 @@ def _takes_options(made: Callable[..., Any]) -> bool:
 
     return "options" in inspect.signature(made).parameters
 
-
-# Names as they are kept in a state: as written, unless they are so long that a state would not be small.
 
 LONGEST = 64
 

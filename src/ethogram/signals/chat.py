@@ -12,9 +12,8 @@ from .options import Options
 
 # Readings of conversations between a person and an assistant, turn by turn: docs/chat.md.
 #
-# The person's turns carry them; the assistant's turns, which may refuse or go along, move the state. All of
-# them keep one state of the thread between them. Only events that say who speaks, by `role` or `is_user`, are
-# turns of such a conversation: a forum has none.
+# Readings are on the person's turns; the assistant's turns only update the state, which all these signals
+# share per thread. Only events with a speaker, by `role` or `is_user`, are turns of a conversation.
 
 KINDS = ("message", "event")
 SHARE = (0, 1)

@@ -86,10 +86,8 @@ def values_of(outcome: Outcome, was_refused: bool) -> Values:
     return record
 
 
-# A conversation followed event by event: one state of a thread for all readings of its turns.
-
 MAX_CACHED = 256
-"""Conversations whose state is at hand as it was made; of others it is read from what was kept."""
+"""Conversations cached as objects; others are decoded from their stored state."""
 _at_hand: dict[int, tuple[Any, Talk]] = {}
 _lock = Lock()
 
@@ -130,7 +128,7 @@ def _opened(state: Any) -> Talk:
     if state is None:
         return start()
     known = _at_hand.get(id(state))
-    # The plain data itself is kept beside it, so that no other can have its id meanwhile.
+    # The cache holds a reference to the plain data, so its id cannot be reused.
     return known[1] if known is not None and known[0] is state else talk_from_json(state)
 
 

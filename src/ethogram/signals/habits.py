@@ -326,8 +326,8 @@ def _absence_values(before: Summary, now: int, pause: int, cohort: Cohort, setti
 
 # --- sessions that break off ----------------------------------------------------------------
 #
-# Nobody writes that they broke off, so it is a silence; and since a service answers, and may go on for long,
-# its own events carry on what the person's last message left open.
+# A broken-off session is a silence. Since the service may keep answering, its events carry the state that the
+# person's last message left.
 
 Left = tuple[int, float, bool] | None
 """When the session is over (microseconds since 1970), how strong the feeling is, and whether it is marked."""

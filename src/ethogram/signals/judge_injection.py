@@ -23,13 +23,13 @@ from ..lexicon.normalize import Folded, Offsets, fold
 from ..models import Event
 from .base import signal
 
-# What must stand in a text for a pattern to match: sets of words of which one must be there.
+# Required words of a pattern: sets of words of which a matching text contains at least one each.
 #
-# Looking for words is far quicker than trying patterns, so that a pattern is tried only where its words are.
-# Read are the forms that vocabulary/judge_cues.txt uses: groups, choices, classes, repeats and assertions.
+# Searching for words is much faster than matching patterns, so a pattern is tried only where its words occur.
+# Supported is the syntax used in vocabulary/judge_cues.txt: groups, choices, classes, repeats and assertions.
 
 MOST = 128
-"""So many words may stand for one place; where there are more, the parts are looked at one by one."""
+"""The most words of a set; larger sets are split into their parts."""
 LEAST = 3
 """Shorter words are in nearly every text, unless they have a sign that is rare."""
 RARE = frozenset("<>[]{}#=_")
@@ -120,7 +120,7 @@ def _repeated(needs: Needs, times: re.Match[str]) -> Needs:
 
 
 def _either(ways: list[Needs]) -> Needs:
-    """One of the ways: all their words, or of each the set that tells most."""
+    """A choice: the union of all words, or of the most selective set of each alternative."""
     if len(ways) == 1:
         return ways[0]
     exact = [way.exact for way in ways if way.exact is not None]
@@ -131,7 +131,7 @@ def _either(ways: list[Needs]) -> Needs:
 
 
 def _concatenated(parts: list[Needs]) -> Needs:
-    """Words grow while all that may stand in a place is known, and are put aside where it is not."""
+    """A concatenation: words are joined while all alternatives are known; else sets are collected."""
     aside: list[JudgeLiteralsWords] = []
     here = frozenset([""])
     is_exact = True
@@ -171,18 +171,17 @@ def _shortest(words: JudgeLiteralsWords) -> JudgeLiteralsWords:
     return frozenset(word for word in words if not any(two != word and two in word for two in words))
 
 
-# The cues by which a text that wants to steer its judge is known, read from vocabulary/judge_cues.txt.
+# Cues of a text that tries to steer its judge, read from vocabulary/judge_cues.txt.
 #
-# A cue that weighs enough counts alone; lighter ones count together where they stand close to one
-# another. All
-# are fixed patterns with bounded gaps, so the time taken is linear.
+# A cue with enough weight counts alone; lighter ones count together where they are close to one another.
+# All are fixed patterns with bounded gaps, so matching takes linear time.
 
 FILE = DATA / "vocabulary" / "judge_cues.txt"
 PAIR = 0
 """The number of the cue that is a trait with an end of its scale. Each counts by itself: two are enough."""
 PAIR_WEIGHT = 0.75
 MOST_SETS = 3
-"""Sets of words by which a cue is looked for; more tell little and cost time."""
+"""Sets of required words used per cue; more select little and cost time."""
 
 
 class Weighed(NamedTuple):
@@ -194,11 +193,11 @@ class Weighed(NamedTuple):
 
 
 class Cues(NamedTuple):
-    """What is looked for.
+    """The cues of the vocabulary.
 
-    `cues` are for folded text, `other_scripts` for text as it is written. `words` says which cues to try at
-    all. `squashed` is for letters that were written apart, and `mention` are words by which one speaks about
-    a text: what is quoted beside them is not the author's own.
+    `cues` are for folded text, `other_scripts` for text as written. `words` selects the cues to try.
+    `squashed` is for letters written apart. `mention` are words that refer to a text: a quotation next to
+    them is not the author's own.
     """
 
     cues: tuple[Weighed, ...]
@@ -280,7 +279,7 @@ def _whole(form: str, parts: dict[str, str]) -> str:
 # judge_injection: whether a text tries to steer whoever scores, grades or moderates it.
 
 LOOKED_AT = 20_000
-"""Characters of a text that are looked at; an evaluator is shown fewer."""
+"""Characters of a text that are searched; an evaluator gets fewer."""
 NEAR = 240
 """Cues count together within so many characters."""
 ENOUGH = 1.5

@@ -1,6 +1,6 @@
 """Measuring: which signals to compute, in which order, and one event after the other.
 
-Only what is asked for is computed, and what it needs. A reading that came with the event always wins.
+Only requested signals and their dependencies are computed. A reading that came with the event always wins.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ MAX_REASONS = 100
 MAX_TEXTS = 200_000
 """Texts remembered by signals about copies; the one not seen for longest is forgotten."""
 MAX_RUNS = 256
-"""Runs of one subject whose states are kept; the one that has stood still for longest is forgotten."""
+"""Runs of one subject whose states are stored; the least recently active is dropped."""
 OTHER = "other reasons"
 PLAIN = (None, "event", "message")
-"""Kinds of events of which a signal says nothing where they lack what it reads."""
+"""Kinds of events without a reading where they lack the fields that a signal reads."""
 ALWAYS_STORED = ("subject", "text")
 """Scopes whose states are remembered even where they are as at the start."""
 
@@ -50,7 +50,7 @@ def plan(names: Iterable[str]) -> tuple[Signal, ...]:
 
 def _visit(name: str, ordered: dict[str, Signal], above: tuple[str, ...]) -> None:
     if name in above:
-        raise BadUsage(f"signals need each other in a circle: {' > '.join((*above, name))}")
+        raise BadUsage(f"circular dependency between signals: {' > '.join((*above, name))}")
     if name in ordered or name not in registry.signals:
         return
     item = lookup(name)
@@ -179,7 +179,7 @@ class Measurer:
 
     @classmethod
     def of(cls, signals: tuple[Signal, ...], options: Options | None = None) -> Measurer:
-        """A measurer of signals that are at hand, each after those it needs; none is looked for."""
+        """A measurer of these signals, each after its dependencies; the registry is not used."""
         measurer = cls.__new__(cls)
         measurer._start(signals, options)
         return measurer
@@ -192,7 +192,7 @@ class Measurer:
         self._of_texts = frozenset(signal.keeps for signal in self.signals if signal.scope == "text")
         self._texts: dict[StateKey, None] = {}
         self.most_threads: int | None = None
-        """Threads whose states are held, those not heard of for longest let go first; None: all."""
+        """Threads whose states are held; the least recently active are dropped first. None: all."""
         self._of_threads = frozenset(signal.keeps for signal in self.signals if signal.scope == "thread")
         self._threads: dict[StateKey, None] = {}
         self._of_subjects = frozenset(signal.keeps for signal in self.signals if signal.scope == "subject")
@@ -263,19 +263,19 @@ class Measurer:
     def save(self) -> dict[str, Any]:
         """Everything remembered, as plain JSON data."""
         versions = {signal.keeps: signal.version for signal in self.signals if signal.scope}
-        # Runs and texts stand last and in the order in which they were last heard of.
+        # Runs and texts come last, the least recently active first.
         runs = [key for whose in sorted(self._runs) for key in self._runs[whose]]
         named = sorted(self._states.keys() - self._texts.keys() - set(runs))
         states = [[*key, self._states[key]] for key in (*named, *runs, *self._texts)]
         return {"format": FORMAT, "versions": versions, "states": states}
 
     def load(self, saved: Mapping[str, Any]) -> list[str]:
-        """Remember what was saved; returns the signals whose saved states were of no use.
+        """Restore saved states; returns the signals whose saved states could not be used.
 
         States of another version of a signal are not read, since they may mean something else.
         """
         if saved.get("format") != FORMAT:
-            raise BadUsage(f"saved signal states have format {saved.get('format')!r:.40}, not {FORMAT}")
+            raise BadUsage(f"saved signal states have format {saved.get('format')!r:.40}: expected {FORMAT}")
         current = {signal.keeps: signal.version for signal in self.signals if signal.scope}
         usable = {name for name, version in saved["versions"].items() if current.get(name) == version}
         self._states = {
@@ -292,7 +292,7 @@ class Measurer:
         return sorted(set(current) - usable)
 
     def _keep_newest(self, moved: Mapping[StateKey, State]) -> None:
-        """Forget texts that nobody has said for longest, so that memory has a bound."""
+        """Drop the texts not seen for longest, so that memory is bounded."""
         for key in moved:
             if key[0] in self._of_texts:
                 self._texts.pop(key, None)
@@ -313,9 +313,9 @@ class Measurer:
             self._states.pop(oldest, None)
 
     def _keep_newest_runs(self, event: Event, moved: Mapping[StateKey, State]) -> None:
-        """Forget the runs of this subject that have stood still for longest.
+        """Drop the least recently active runs of this subject.
 
-        Other subjects do not matter, so that it is the same whether one is looked at alone or among many.
+        The bound is per subject, so results do not depend on other subjects.
         """
         run = (event.source, event.subject, event.thread)
         if run != self._newest[0]:

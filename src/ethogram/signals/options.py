@@ -15,16 +15,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """`time_zone` is where a subject lives who does not say; None: not known.
+    """`time_zone` is the default time zone of subjects; None: not known.
 
     `session_inactivity`, in microseconds, is the longest pause inside one session.
     `normalization` (low, medium, high) is how much that varies by chance is taken out of errors and steps.
     `allow`, `deny` and `critical_paths` are globs of paths, `cwd` the working directory and `goal` the task
-    of every run, where the events do not say. `inference_enabled`: what is not said so may be inferred from
-    the persons' words and from the project. `semantic_analysis` (basic, advanced) is how steps are compared
-    with the goal. Of the resources only those in `resources_monitored` are read, and `resource_limits` says
-    how much of each there is. `usage` says whose events are the use of a service by a person, and the limits.
-    `conversation` says how the risk of conversations is followed.
+    of every run, where the events have none. `inference_enabled`: missing values may be inferred from users'
+    messages and from the project. `semantic_analysis` (basic, advanced) is how steps are compared
+    with the goal. Of the resources only those in `resources_monitored` are read, and `resource_limits` gives
+    their limits. `usage` selects the events that are a person's use of a service, and its limits.
+    `conversation` configures the risk of conversations.
     """
 
     time_zone: str | None = None

@@ -37,8 +37,6 @@ def length(event: Event) -> float | None:
     return float(value) if 0 <= value < 1e300 else None
 
 
-# question: whether something was asked.
-
 # A '?' inside a word is an address (page?id=1), not a question. Scripts that write without spaces
 # have question marks of their own.
 _MARK = re.compile(r"\?(?![\w=&%/])|[？؟⁇⁈⁉՞፧]")
@@ -54,7 +52,7 @@ def question(event: Event) -> float | None:
     return None if event.text is None else float(_MARK.search(event.text) is not None)
 
 
-# flags and its kin: how many phrases of the lexicon a message holds, all told, by trait and by category.
+# flags: phrases of the lexicon in a message, in total, by trait and by category.
 
 Measure = Callable[[Event], float | Unmeasured | None]
 
@@ -64,15 +62,15 @@ _UNKNOWN = Unmeasured("the text is in no language that the lexicon knows")
 
 @lru_cache(maxsize=64)
 def _scan(text: str) -> Scan:
-    """Several of these signals are often measured on one event: it is scanned once."""
-    # Here and not above: whoever measures none of these need not wait for the lexicon.
+    """Cached, since several of these signals are often measured on one event."""
+    # Imported here, so that other signals do not load the lexicon.
     from ..lexicon import scan
 
     return scan(text)
 
 
 def _count(event: Event, of: Callable[[Scan], float]) -> float | Unmeasured | None:
-    # What a subject says again and again counts once.
+    # Repeated texts of a subject count once.
     if event.text is None or event.readings.get("copy") == 1.0:
         return None
     result = _scan(event.text)
@@ -130,7 +128,7 @@ MOST_SUBJECTS = 64
 """Subjects remembered for one text: copies by more are counted as so many."""
 
 Known = tuple[str, ...]
-"""Short digests of those who have said it, the newest last."""
+"""Short digests of the subjects who wrote the text, the newest last."""
 
 
 def _digest(subject: str) -> str:
@@ -138,7 +136,7 @@ def _digest(subject: str) -> str:
 
 
 def _with(known: Known, subject: str) -> tuple[bool, Known]:
-    """Whether the subject is among those who said it, and all who did."""
+    """Whether the subject wrote the text before, and all who did."""
     mark = _digest(subject)
     if mark in known:
         return True, known

@@ -107,9 +107,9 @@ Place = tuple[int | None, str | None, int]
 
 
 def advance(before: Place | None, event: Event, inactivity: int) -> Place | None:
-    """Where in which session an event stands, given where the subject's event before it stood.
+    """The place of an event in its session, given that of the subject's previous event.
 
-    None where nothing can tell: the source has no times and the event names no session.
+    None where the source has no times and the event names no session.
     A pause of exactly `inactivity` microseconds is still inside the session.
     """
     name = None if event.session is None else short(event.session)
@@ -156,7 +156,7 @@ class SessionPosition:
     def measure(
         self, event: Event, state: Place | None, options: Options
     ) -> tuple[float | None, Place | None]:
-        """The position, and where the subject now stands."""
+        """The position, and the new state."""
         place = advance(state, event, options.session_inactivity)
         return (None, state) if place is None else (float(place[2]), place)
 
@@ -182,7 +182,7 @@ class ReplyGap:
     max_state_bytes = 2048
 
     def measure(self, event: Event, state: ReplyState) -> tuple[float | None, ReplyState]:
-        """The gap, and what the thread has heard by now."""
+        """The gap, and the newest events of the thread."""
         if not event.timed:
             return None, state
         who, at = short(event.subject), micros(event.at)

@@ -50,7 +50,7 @@ def kind_of(url: str) -> str:
 def open_store(url: str, *, create: bool = False) -> Store:
     """Open the store at a URL and upgrade its schema. BadUsage where there is none, unless `create`."""
     if not url:
-        raise BadUsage("which store? Give --store with a path, such as --store ethogram.db")
+        raise BadUsage("no store given: expected --store with a path, such as --store ethogram.db")
     cls: Any = registry.stores.get(kind_of(url))
     opened: Store = cls(url, create=create)
     return opened

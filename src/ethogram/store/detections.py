@@ -106,6 +106,6 @@ def save_detection(connection: Connection, change: str, swept: SweptDetection, a
         return
     row = {name: values[name] for name in ("state", "severity", "version", "confidence")}
     row |= {"detection": detection.id, "change": change, "as_of_us": as_of_us}
-    # The column `told` says that there is nothing left to report.
+    # The column `told` is 1 where nothing is left to report.
     is_reported = int(swept.part or detection.status == "shadow")
     connection.execute(schema.changes.insert().values(told=is_reported, **row))

@@ -72,7 +72,7 @@ class Imports(Sql):
             new = len(batch) - repeated - len(clashes)
             values = {"staged": new, "repeated": repeated, "state": encode(dict(state))}
             if run(connection, more, number=of.number, **values).rowcount != 1:
-                raise BadUsage("this import was dropped while it was at work, as by a purge; run it again")
+                raise BadUsage("this import was dropped while running, for example by a purge; run it again")
             return _imports(connection, of.key)[0], clashes
 
     def finish_import(

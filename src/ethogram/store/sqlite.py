@@ -130,7 +130,7 @@ def parse(url: str) -> tuple[Path, str]:
     try:
         parsed = make_url(url)
     except (ArgumentError, ValueError):
-        raise BadUsage(f"{url!r:.80} is not the URL of a store; write sqlite:///path or a path") from None
+        raise BadUsage(f"invalid store URL {url!r:.80}: expected sqlite:///path or a path") from None
     if not parsed.database or parsed.host:
         raise BadUsage(
             f"{url!r:.80} names no file; write sqlite:///relative/path or sqlite:////absolute/path"
@@ -138,7 +138,7 @@ def parse(url: str) -> tuple[Path, str]:
     options = {name: str(value) for name, value in parsed.query.items()}
     synchronous = options.pop("synchronous", SYNCHRONOUS[0]).lower()
     if options or synchronous not in SYNCHRONOUS:
-        raise BadUsage(f"{url!r:.80}: known is ?synchronous=normal or full")
+        raise BadUsage(f"invalid store URL {url!r:.80}: expected ?synchronous=normal or ?synchronous=full")
     return Path(parsed.database), synchronous
 
 

@@ -1,4 +1,4 @@
-"""What a pattern says of a history, by both engines and a watch alike; or an AssertionError that says why."""
+"""Check a pattern on a history with both engines and a watch; AssertionError with the reason."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def _events(events: Events) -> list[Event]:
 
 
 def _live(library: Library, events: Sequence[Event]) -> list[Detection]:
-    """What a watch finds, saved and loaded half-way: the newest told of each detection."""
+    """The detections of a watch that is saved and loaded half-way, in their newest state."""
     record: dict[str, Detection] = {}
     watch = Watch(library, settings=Settings())
     for place, event in enumerate(sorted(events, key=lambda event: event.order)):

@@ -125,12 +125,12 @@ def parse_cohort(text: str, name: str) -> Cohort:
         if key not in _NAMES:
             faults.append(Fault(name, line, 1, f"unknown name {key!r:.60}{did_you_mean(key, _NAMES)}"))
         elif key in record:
-            faults.append(Fault(name, line, 1, f"{key} stands here a second time"))
+            faults.append(Fault(name, line, 1, f"duplicate name {key!r}"))
         else:
             expected = _expected(key, value)
             record[key] = float(value) if key in RANGES and not expected else value
             if expected:
-                faults.append(Fault(name, line, 1, f"{key} must be {expected}; here is {value!r:.60}"))
+                faults.append(Fault(name, line, 1, f"invalid {key} {value!r:.60}: expected {expected}"))
     if missing := [key for key in _NAMES if key not in record and key not in ("date", "people")]:
         some = missing if len(missing) < 5 else [*missing[:2], "... " + missing[-1]]
         faults.append(Fault(name, 0, 0, f"lacks {', '.join(some)}"))

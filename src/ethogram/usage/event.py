@@ -84,7 +84,9 @@ def seconds(at: Moment, what: str = "at") -> float:
         pass
     elif isinstance(at, datetime):
         if at.tzinfo is None:
-            raise BadUsage(f"{what} has no time zone: {at.isoformat()}; write datetime.now(UTC), or seconds")
+            raise BadUsage(
+                f"{what} has no time zone: expected datetime.now(UTC) or seconds, not {at.isoformat()}"
+            )
         at = at.timestamp()
     elif isinstance(at, str):
         try:
@@ -93,7 +95,7 @@ def seconds(at: Moment, what: str = "at") -> float:
             raise BadUsage(f"{what}: {error}") from None
     elif isinstance(at, bool) or not isinstance(at, int | float):
         right = "a datetime, a text such as 2026-11-15T03:10:00Z, or seconds since 1970"
-        raise BadUsage(f"{what} is {right}, not {type(at).__name__}")
+        raise BadUsage(f"invalid {what} of type {type(at).__name__}: expected {right}")
     if not 0 <= at < END_OF_TIME:  # also for NaN
         raise BadUsage(f"{what} is {at!r:.40} seconds since 1970: expected a moment from 1970 to 9999")
     return at
@@ -112,7 +114,7 @@ def _check_at(at: Moment, latest: float) -> int:
 def check_name(text: str, what: str) -> str:
     """Return the text where it can be an id or a name; else BadUsage."""
     if not isinstance(text, str):
-        raise BadUsage(f"{what} is a text, not {type(text).__name__}")
+        raise BadUsage(f"invalid {what} of type {type(text).__name__}: expected text")
     if not text.strip():
         raise BadUsage(f"{what} is empty")
     if len(text) > MAX_NAME:
@@ -122,7 +124,7 @@ def check_name(text: str, what: str) -> str:
 
 def _check_length(length: float) -> int:
     if type(length) is not int and (isinstance(length, bool) or not isinstance(length, int | float)):
-        raise BadUsage(f"length is a number of characters, not {type(length).__name__}")
+        raise BadUsage(f"invalid length of type {type(length).__name__}: expected a number of characters")
     if not (0 <= length <= MAX_LENGTH and length == int(length)):
         raise BadUsage(f"length is {length!r:.40}: expected a whole number of characters, 0 or more")
     return int(length)
@@ -164,4 +166,4 @@ def _truth(value: Any, name: str) -> bool:
     """Whether something holds; a reading from 0 to 1 does above a limit."""
     if isinstance(value, int | float) and 0 <= value <= 1:
         return value > STRONG if name == "emotional" else value >= 0.5
-    raise BadUsage(f"{name} is true or false, or a number from 0 to 1; here is {value!r:.40}")
+    raise BadUsage(f"invalid {name} {value!r:.40}: expected true, false or a number from 0 to 1")

@@ -33,7 +33,7 @@ def helpline(texts: Mapping[str, str], region: str | None) -> Helpline | None:
     Helpline(region='US', text='Call the line.')
     """
     if region is not None and not REGION.fullmatch(region):
-        raise BadUsage(f"{region!r:.40} is no region; write it like DE or US-CA")
+        raise BadUsage(f"invalid region {region!r:.40}: expected a code such as DE or US-CA")
     for name in (*(() if region is None else (region, region.partition("-")[0])), ANYWHERE):
         if name in texts:
             return Helpline(name, texts[name])
@@ -43,7 +43,7 @@ def helpline(texts: Mapping[str, str], region: str | None) -> Helpline | None:
 def fault(region: object, text: object) -> str | None:
     """What is wrong with an entry, and what was expected; None where nothing is."""
     if not isinstance(region, str) or (region != ANYWHERE and not REGION.fullmatch(region)):
-        return f"{region!r:.40} is no region; write it like DE, US-CA or {ANYWHERE}"
+        return f"invalid region {region!r:.40}: expected a code such as DE or US-CA, or {ANYWHERE}"
     if not isinstance(text, str) or not text.strip():
         return f"the text of {region} is missing; write what people there should be offered"
     if len(text) > MAX_LENGTH:

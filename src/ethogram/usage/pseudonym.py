@@ -113,7 +113,7 @@ def read_keys(path: str | Path, *, hint: str = "") -> Keys:
         hint = hint or f"`ethogram usage key new {path}` makes one"
         raise BadUsage(f"the key file {path} cannot be read: {error.strerror or error}; {hint}") from None
     if stat.S_ISREG(mode) and mode & 0o077:
-        raise BadUsage(f"the key file {path} can be read by others; chmod 600 {path}, and think of a new key")
+        raise BadUsage(f"the key file {path} can be read by others; chmod 600 {path}, and consider a new key")
     lines = content.decode("ascii", "replace").split("\n")
     try:
         chain = tuple(bytes.fromhex(line) for line in lines[1:] if line)
@@ -169,7 +169,7 @@ def find_keys(keys: Keys | str | Path | None, *, has_store: bool = False) -> tup
         hint = f"`ethogram usage key new FILE` makes one; name it with --key (key=...) or {VARIABLE}"
         if has_store:
             hint = f"name the file of the key that the store was made with: --key (key=...) or {VARIABLE}"
-        raise BadUsage(f"a key is needed, for ids of people are kept as keyed hashes only; {hint}")
+        raise BadUsage(f"no key given: ids of people are stored as keyed hashes; {hint}")
     hint = "name the one that the store was made with; no other finds anybody in it" if has_store else ""
     return read_keys(path, hint=hint), Path(path)
 
@@ -188,5 +188,5 @@ def name_of(keys: Keys, who: bytes | Pseudonym) -> bytes:
     except ValueError:
         name = b""
     if len(name) != NAME_BYTES:
-        raise BadUsage(f"{str(who)!r:.80} is no pseudonym: that has {2 * NAME_BYTES} hexadecimal digits")
+        raise BadUsage(f"invalid pseudonym {str(who)!r:.80}: expected {2 * NAME_BYTES} hexadecimal digits")
     return name

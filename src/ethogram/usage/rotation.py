@@ -48,7 +48,7 @@ def rotate(key_file: str | Path, stores: Sequence[str | Path], *, at: float, who
         _set_aside(waiting, old, marks)
     new = read_keys(waiting) if waiting.exists() else old
     if new.added(old) is None:
-        raise BadUsage(f"{waiting} does not go on from {key_file}; it belongs to another rotation: remove it")
+        raise BadUsage(f"{waiting} does not continue {key_file}: it belongs to another rotation; remove it")
     for mark in marks:
         if mark.until(new) is None:
             UsageStore(
@@ -66,7 +66,7 @@ def rotate(key_file: str | Path, stores: Sequence[str | Path], *, at: float, who
         except FileNotFoundError:
             # Two rotations at once do the same work; the other one was first.
             if read_keys(file) != new:
-                raise BadUsage(f"{waiting} was taken away meanwhile; run the rotation again") from None
+                raise BadUsage(f"{waiting} was removed meanwhile; run the rotation again") from None
     return new
 
 

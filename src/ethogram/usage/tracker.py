@@ -63,7 +63,7 @@ class UsageTracker:
         clock: Callable[[], float] = time.time,
     ) -> None:
         if keep not in (None, *KEEPS):
-            raise BadUsage(f"keep is {' or '.join(KEEPS)}, not {keep!r:.40}")
+            raise BadUsage(f"invalid keep {keep!r:.40}: expected {' or '.join(KEEPS)}")
         self._clock, self._max_future = clock, math.inf
         if max_future is not None:
             expected = "max_future is a timedelta, seconds of 0 or more, or None"
@@ -238,7 +238,7 @@ class UsageTracker:
         """
         self._check_open()
         if subject is None and before is None:
-            raise BadUsage("purge what? Give a subject, or a moment, or both")
+            raise BadUsage("nothing to purge: expected a subject, a moment or both")
         words = self._check_look(why, *(() if subject is None else (subject,)))
         self.flush()
         self._store.check_integrity()

@@ -40,7 +40,7 @@ def load_plan(data: Mapping[str, Any]) -> Plan:
     """Return the plan in plain data. Only signals of ethogram can be named in it."""
     for name in data["modules"]:
         if not name.startswith(SIGNALS):
-            raise ValueError(f"{name!r:.60} is no module of signals")
+            raise ValueError(f"{name!r:.60} is not a signal module")
         importlib.import_module(name)
     signals = tuple(registry.signals.known(name) for name in data["signals"])
     watched = tuple(

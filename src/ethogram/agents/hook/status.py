@@ -432,7 +432,7 @@ def load_messages() -> tuple[list[dict[str, Any]], int]:
                 return [], 0
             return state_db.messages(db), db.execute("select count(*) from run").fetchone()[0]
     except (sqlite3.Error, OSError) as error:
-        hint = "the next event sets it aside and begins anew, or `ethogram hook purge` removes it"
+        hint = "the next event sets it aside and starts a new one, or `ethogram hook purge` removes it"
         raise BadInput([Fault(state_path(), 0, 0, f"cannot be read ({error}); {hint}")]) from None
 
 
@@ -481,7 +481,7 @@ def _purge_rows(session: str, before: float | None) -> PurgedRuns | None:
             if not sqlite.is_current(db, state_db.SCHEMA):
                 if where == "1":
                     return None
-                raise EthogramError(f"{path}: another version of ethogram wrote it; only all of it can go")
+                raise EthogramError(f"{path}: written by another version of ethogram: purge all of it")
             db.execute("pragma secure_delete=on")
             with sqlite.transaction(db):
                 tables = ("run", "said", "found")

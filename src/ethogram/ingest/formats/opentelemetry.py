@@ -79,7 +79,7 @@ def _has_spans(record: Mapping[str, Any]) -> bool:
     return bool(inner) and is_span(inner[0])
 
 
-# Spans, in the one form that the rest reads.
+# Spans in a common form.
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,7 +246,7 @@ def _otlp_value(value: Any, depth: int = 0) -> Any:
     return inner if kind in ("stringValue", "intValue", "doubleValue", "boolValue", "bytesValue") else value
 
 
-# Messages to and from a model, by the conventions that spans follow.
+# Messages, by semantic convention.
 
 INPUTS = ("gen_ai.input.messages", "llm.input_messages", "gen_ai.prompt")
 OUTPUTS = ("gen_ai.output.messages", "llm.output_messages", "gen_ai.completion")
@@ -371,7 +371,7 @@ def usage(span: Span) -> dict[str, Any]:
     return without_none(input_tokens=input_, output_tokens=output, tokens=total, cost=cost)
 
 
-# Model calls counted once, though several programs may have recorded the same one.
+# Deduplication: several instrumentations may record the same model call.
 
 MODEL = frozenset(("LLM", "chat", "text_completion", "generate_content", "completion"))
 
