@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from ethogram.app.analyze import load_library
-from ethogram.app.backtest import readable, shuffled
+from ethogram.app.backtest import shuffled
+from ethogram.app.readings import scored_events
 from ethogram.config import Settings
 from ethogram.engine.detect import SearchResult, find
 from ethogram.errors import BadUsage, did_you_mean
@@ -153,7 +154,8 @@ def lift(
     batch = batch_of(events, library, settings, skip_bad=skip_bad)
     asked = as_of or max((event.at for event in batch.events), default=EPOCH)
     programs = library.programs
-    seen = readable((event for event in batch.events if event.at <= asked), programs, settings)
+    events = [event for event in batch.events if event.at <= asked]
+    seen, _, _ = scored_events(events, programs, settings)
     real = find(programs, seen, as_of=asked, engine="columns")
     records: list[Mapping[str, Counter[Whose]]] = []
     for number in range(shuffles):

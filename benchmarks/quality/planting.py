@@ -11,7 +11,7 @@ from typing import Any
 from benchmarks.quality.background import Background, background_of, generated
 from benchmarks.quality.episodes import Episode, Setting, detected, episode, programs_of, scripts_of
 from benchmarks.quality.lift import Source, batch_of, grouped_by
-from ethogram.app.backtest import readable
+from ethogram.app.readings import scored_events
 from ethogram.config import Settings
 from ethogram.engine.detect import find
 from ethogram.errors import BadUsage
@@ -193,7 +193,7 @@ def _planted(
     programs = programs_of(library, file)
     scripts = scripts_of(file, programs)
     asked = max(event.at for event in background.events)
-    seen = readable(background.events, programs, settings)
+    seen, _, _ = scored_events(background.events, programs, settings)
     quiet = find(programs, seen, as_of=asked, engine="columns")
     alarms = [detection for detection in quiet.detections if detected(detection.pattern, file.name)]
     around = replace(
@@ -230,7 +230,7 @@ def _found(
 ) -> set[int]:
     """The numbers of the episodes that the pattern detects."""
     whole = sorted((event for item in made for event in item.events), key=lambda event: event.order)
-    events = readable(whole, programs, settings)
+    events, _, _ = scored_events(whole, programs, settings)
     moment = max([request, *(item.until for item in made), *(event.at for event in events)])
     detections = find(programs, events, as_of=moment, engine="columns")
     by_source = {item.source: item for item in made}

@@ -16,13 +16,12 @@ from ..ingest import Batch, Limits, OnDisk, events_of, gather_events, read_frame
 from ..ingest.batch import ColumnarEvents
 from ..ingest.collector import checked_events, latest_time
 from ..language.history import CAP
-from ..models import EPOCH, Detection, Event, parse_time
-from ..models.redaction import excerpt
+from ..models import EPOCH, Event, parse_time
 from ..patterns.catalogue import known_ranges, load_vocabulary
 from ..patterns.library import Library, load_patterns, without_combinations
 from ..patterns.settings_check import check_patterns
-from .mute import evidence_events, mute
-from .readings import measured_events, names_used, only_scorers
+from .mute import add_excerpts, mute
+from .readings import measured_events, names_used, scored_events
 from .result import Analysis, Checked, insufficient_record, known_signals, strange, summed_up, unread
 from .traces import Traces, trace
 
@@ -224,16 +223,14 @@ def analyze_batch(
         raise BadUsage("as_of needs a time zone: datetime(..., tzinfo=UTC)")
     programs = library.programs
     events = events_until(batch.events, asked)
-    supplied, unused = only_scorers(events, settings.scorers)
-    measured, unmeasured = measured_events(supplied, programs, settings)
-    scored, not_ours = only_scorers(measured, settings.scorers)
+    scored, unused, unmeasured = scored_events(events, programs, settings)
     found = find(programs, scored, as_of=asked, cap=cap)
     vocabulary = load_vocabulary(settings.signals)
     analysis = summed_up(library, found, batch, asked if as_of or batch.events else None)
     return analysis.with_counts(
         events=len(events),
         subjects=count_subjects(events),
-        unused=dict(unused + not_ours),
+        unused=dict(unused),
         unmeasured=dict(unmeasured),
         unknown=unread(
             strange(events, known_signals(programs, vocabulary)), batch.strays, programs, vocabulary
@@ -265,17 +262,7 @@ def count_subjects(events: Sequence[Event]) -> int:
 def with_excerpts(analysis: Analysis, events: Iterable[Event]) -> Analysis:
     """The analysis with an excerpt on every piece of evidence whose event says something."""
     every = [*analysis.detections, *(item for item, _ in analysis.muting.muted)]
-    said = {key: excerpt(event) for key, event in evidence_events(every, events).items()}
-
-    def told(detection: Detection) -> Detection:
-        evidence = (
-            replace(each, excerpt=said.get((detection.source, each.event))) for each in detection.evidence
-        )
-        return replace(detection, evidence=tuple(evidence))
-
-    muted = tuple((told(item), by) for item, by in analysis.muting.muted)
-    return replace(
-        analysis,
-        detections=tuple(map(told, analysis.detections)),
-        muting=replace(analysis.muting, muted=muted),
-    )
+    excerpted = iter(add_excerpts(every, events))
+    detections = tuple(next(excerpted) for _ in analysis.detections)
+    muted = tuple((next(excerpted), by) for _, by in analysis.muting.muted)
+    return replace(analysis, detections=detections, muting=replace(analysis.muting, muted=muted))

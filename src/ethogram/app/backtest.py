@@ -19,13 +19,12 @@ from ..language.program import Program
 from ..models import Detection, Event
 from ..models.detection import STANDING
 from ..models.record import Record
-from ..models.redaction import excerpt
 from ..patterns.library import Library
 from ..risk.backtest import Backtest, Fields, backtest, common_fields, events_of, histories_of
 from ..store.protocol import Store
 from .analyze import analyze_gathered
-from .mute import evidence_events
-from .readings import measured_events, only_scorers
+from .mute import add_excerpts
+from .readings import scored_events
 from .result import Analysis
 
 SHUFFLES = 10
@@ -142,7 +141,9 @@ def backtest_patterns(
             shuffled=shuffled.get(checked.pattern, ()),
             examples=examples,
         )
-        backtests.append(_with_excerpts(result, batch.events) if excerpts else result)
+        if excerpts:
+            result = replace(result, examples=tuple(add_excerpts(result.examples, batch.events)))
+        backtests.append(result)
     compared = () if against is None else _compare(analysis, run(against, "the other version"), start)
     return BacktestResult(
         tuple(backtests), compared, analysis.events, analysis.as_of, start, untimed, lacking
@@ -219,14 +220,6 @@ def _wider_histories(
     return {fields: len(read[fields] or every[fields]) for fields in wanted}
 
 
-def readable(events: Iterable[Event], programs: Sequence[Program], settings: Settings) -> Sequence[Event]:
-    """Events as programs see them: with measured readings, and those of the chosen scorers only."""
-    supplied, _ = only_scorers(list(events), settings.scorers)
-    measured, _ = measured_events(supplied, programs, settings)
-    scored, _ = only_scorers(measured, settings.scorers)
-    return scored
-
-
 def shuffled(events: Sequence[Event], rng: random.Random) -> list[Event]:
     """The events with the readings of each subject permuted among its events that have any.
 
@@ -267,7 +260,7 @@ def _count_in_shuffles(
     programs = [program for program in library.programs if not library.files[program.pattern].in_code]
     if as_of is None or not programs or isinstance(batch, OnDisk) or len(batch.events) > MOST_SHUFFLED:
         return {}
-    events = readable((event for event in batch.events if event.at <= as_of), programs, settings)
+    events, _, _ = scored_events([event for event in batch.events if event.at <= as_of], programs, settings)
     counts: dict[str, list[int]] = {program.name: [] for program in programs}
     for number in range(shuffles):
         if progress is not None:
@@ -277,15 +270,6 @@ def _count_in_shuffles(
         for name, own in counts.items():
             own.append(sum(item.pattern == name and _is_since(item, since) for item in detections))
     return counts
-
-
-def _with_excerpts(result: Backtest, events: Iterable[Event]) -> Backtest:
-    texts = {key: excerpt(event) for key, event in evidence_events(result.examples, events).items()}
-    examples = []
-    for item in result.examples:
-        evidence = (replace(each, excerpt=texts.get((item.source, each.event))) for each in item.evidence)
-        examples.append(replace(item, evidence=tuple(evidence)))
-    return replace(result, examples=tuple(examples))
 
 
 def _compare(analysis: Analysis, other: Analysis, since: datetime | None) -> tuple[BacktestComparison, ...]:

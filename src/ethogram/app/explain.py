@@ -34,7 +34,7 @@ from .explain_shapes import (
     why_silence,
     why_threshold,
 )
-from .readings import measured_events, only_scorers
+from .readings import scored_events
 
 FIRED, QUIET, INSUFFICIENT, NO_HISTORY = "fired", "quiet", "insufficient data", "no history"
 Answer = Annotated[str, one_of(FIRED, QUIET, INSUFFICIENT, NO_HISTORY)]
@@ -129,9 +129,7 @@ def why(
     if question.subject not in subjects:
         near = did_you_mean(question.subject, subjects) or f": expected {_some(sorted(subjects))}"
         raise BadUsage(f"no subject {question.subject!r} in the input{near}")
-    supplied, _ = only_scorers(events, settings.scorers)
-    measured, _ = measured_events(supplied, library.programs, settings)
-    scored, _ = only_scorers(measured, settings.scorers)
+    scored, _, _ = scored_events(events, library.programs, settings)
     explainer = Explainer(library.programs, scored, as_of, cap)
     if programs is None:
         programs = [program for program in library.programs if library.is_chosen(program)]

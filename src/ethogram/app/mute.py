@@ -13,6 +13,7 @@ from typing import Any
 from ..ingest.batch import ColumnarEvents
 from ..models import Detection, Event
 from ..models.mute import Mute, Muting
+from ..models.redaction import excerpt
 from .result import Analysis
 
 Events = Mapping[tuple[str, str], Event]
@@ -105,6 +106,17 @@ def evidence_events(detections: Iterable[Detection], events: Iterable[Event]) ->
         rows = events.rows_of({name for source, name in wanted if source == events.source})
         return {(events.source, event.id): event for event in map(events.event, rows)}
     return {(event.source, event.id): event for event in events if (event.source, event.id) in wanted}
+
+
+def add_excerpts(detections: Sequence[Detection], events: Iterable[Event]) -> list[Detection]:
+    """The detections with a masked excerpt on each piece of evidence whose event has a text."""
+    texts = {key: excerpt(event) for key, event in evidence_events(detections, events).items()}
+    out = []
+    for detection in detections:
+        pairs = ((item, texts.get((detection.source, item.event))) for item in detection.evidence)
+        evidence = tuple(replace(item, excerpt=text) for item, text in pairs)
+        out.append(replace(detection, evidence=evidence))
+    return out
 
 
 def _asks_for_facts(entries: Iterable[Mute]) -> bool:

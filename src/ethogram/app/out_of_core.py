@@ -29,7 +29,7 @@ from ..patterns.catalogue import load_vocabulary
 from ..patterns.library import Library
 from ..signals import plan
 from ..signals.measurer import MAX_REASONS, OTHER
-from .readings import looks_beyond_subjects, measured_events, measurer_of, needed, only_scorers, without_steps
+from .readings import looks_beyond_subjects, measurer_of, needed, only_scorers, scored_events, without_steps
 from .result import MOST as MOST_UNREAD
 from .result import Analysis, Strange, first_strange, joined, known_signals, summed_up, unread
 from .traces import Traces, joined_traces, trace
@@ -257,14 +257,11 @@ def _read(path: Path, as_of: datetime) -> list[Event]:
 
 def _scored(job: Job, events: list[Event]) -> tuple[Sequence[Event], Counts, Counts]:
     """The events with the readings that count, and how many do not, and why some are lacking."""
-    scorers = job.settings.scorers
     if job.measured:
-        scored, unused = only_scorers(events, scorers)
+        scored, unused = only_scorers(events, job.settings.scorers)
         return scored, unused, Counter()
-    supplied, unused = only_scorers(events, scorers)
-    measured, unmeasured = measured_events(supplied, job.programs, job.settings)
-    scored, more = only_scorers(measured, scorers)
-    return scored, unused + more, Counter(unmeasured)
+    scored, unused, unmeasured = scored_events(events, job.programs, job.settings)
+    return scored, unused, Counter(unmeasured)
 
 
 class Prepared:

@@ -36,6 +36,19 @@ def measured_events(
     return [measurer.measure(without_steps(event)) for event in events], measurer.unmeasured
 
 
+def scored_events(
+    events: Sequence[Event], programs: Sequence[Program], settings: Settings
+) -> tuple[Sequence[Event], Counter[tuple[str, str]], Mapping[tuple[str, str], int]]:
+    """Events as programs see them: with measured readings, and only those of the scorers that count.
+
+    With them how many readings of each (signal, scorer) were left out, and why some could not be measured.
+    """
+    supplied, unused = only_scorers(events, settings.scorers)
+    measured, unmeasured = measured_events(supplied, programs, settings)
+    scored, more = only_scorers(measured, settings.scorers)
+    return scored, unused + more, unmeasured
+
+
 def _measured_lines(
     lines: ColumnarEvents, measurer: Measurer
 ) -> tuple[Sequence[Event], Mapping[tuple[str, str], int]]:

@@ -23,7 +23,7 @@ from ..models.record import Record
 from ..models.slotted import dataclass, field
 from ..patterns.library import Library
 from ..store.protocol import Store, SubjectRow
-from .readings import measured_events, only_scorers
+from .readings import scored_events
 
 Trend = Annotated[str, one_of("rising", "falling", "steady", "")]
 LAST = 50
@@ -191,9 +191,7 @@ def subject_context(
         if library is not None and library.is_chosen(program) and isinstance(program.body, SequenceProgram)
     ]
     stored = list(store.events([(source, name)], until=as_of))
-    supplied, _ = only_scorers(stored, settings.scorers)
-    measured, _ = measured_events(supplied, programs, settings)
-    events, _ = only_scorers(measured, settings.scorers)
+    events, _, _ = scored_events(stored, programs, settings)
     detections = [
         item
         for item in store.detections(subjects=[(source, name)], parts=False)

@@ -26,15 +26,7 @@ from ..patterns.library import Library
 from ..signals import Options, plan
 from ..store.protocol import Change, Held, Store, SubjectRow, Swept, SweptDetection, Who
 from .explain_shapes import deadline_after
-from .readings import (
-    is_bare_step,
-    measured_events,
-    needed,
-    only_scorers,
-    reads_steps,
-    reads_text,
-    said_again,
-)
+from .readings import is_bare_step, needed, reads_steps, reads_text, said_again, scored_events
 from .stored_events import as_read, muted_by
 
 MOST_EVENTS = 20_000
@@ -141,10 +133,9 @@ class SweepJob:
         else:
             events = sorted(self.store.events(whose, until=self.as_of), key=lambda event: event.order)
         events = [copies.get((event.source, event.id), event) for event in events] if copies else events
-        supplied, _ = only_scorers(as_read(events, needed(self.programs)), self.settings.scorers)
-        measured, _ = measured_events(supplied, self.programs, self.settings)
-        own = [event for event in measured if (event.source, event.subject) in whose]
-        return only_scorers(own, self.settings.scorers)[0]
+        read = list(as_read(events, needed(self.programs)))
+        scored, _, _ = scored_events(read, self.programs, self.settings)
+        return [event for event in scored if (event.source, event.subject) in whose]
 
     def save(
         self, changes: Sequence[tuple[str, Detection]], swept: Sequence[Swept], lock: Held, at: datetime
