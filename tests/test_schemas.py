@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import re
+import shutil
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cache
@@ -17,6 +18,7 @@ from ruamel.yaml import YAML
 
 import ethogram
 from ethogram.app.analyze import analyze
+from ethogram.cli.main import main
 from ethogram.errors import Fault
 from ethogram.fields import Count, Ratio, RecordStruct, one_of
 from ethogram.models import Detection, Event, Evidence
@@ -334,16 +336,24 @@ def test_no_command_builds_a_record_by_hand():
 
 
 @pytest.mark.parametrize(
-    "path", sorted((ROOT / "tests" / "golden").glob("*.txt")), ids=lambda path: path.stem
-)
-def test_what_commands_print_is_valid(path):
-    for line in path.read_text(encoding="utf-8").splitlines():
-        if line.startswith('{"record"'):
-            record = json.loads(line)
-            record.pop("example", None)  # what `demo` adds
-            names = schemas_of(record["record"])
-            assert any(is_valid(name, record) for name in names), (names, line[:200])
-            assert any(record.keys() <= validator(name).schema["properties"].keys() for name in names)
+    "command",
+    [
+        "analyze .", "analyze . --patterns *", "assess run.jsonl", "chat risk.jsonl", "demo",
+        "evaluate network.jsonl --evaluator local", "hook replay run.jsonl", "patterns list",
+        "scan network.jsonl", "signals list", "why love_bombing dev conversation.jsonl",
+    ],
+)  # fmt: skip
+def test_what_commands_print_is_valid(command, tmp_path, monkeypatch, capsys):
+    examples = Path(ethogram.__file__).parent / "data" / "examples"
+    monkeypatch.chdir(shutil.copytree(examples, tmp_path / "examples"))
+    assert main([*command.split(), "--json"]) == 0
+    records = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert records
+    for record in records:
+        record.pop("example", None)  # what `demo` adds
+        names = schemas_of(record["record"])
+        assert any(is_valid(name, record) for name in names), (names, record)
+        assert any(record.keys() <= validator(name).schema["properties"].keys() for name in names)
 
 
 # --- types -----------------------------------------------------------------------------------

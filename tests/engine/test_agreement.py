@@ -22,13 +22,15 @@ from strategies import KINDS, MEASURES, Case, constructs, near_miss, random_case
 CASES = 400 if os.environ.get("ETHOGRAM_TESTS") == "long" else 90
 """Of each kind of shape and of each measure; each is followed by a near miss."""
 CHECKED = ("live", "columns", "lines")
+LINES = 3
+"""Of so many cases one is also checked as lines."""
 """Engines, and columns of lines that were never events; `test_chunks.py` checks histories cut into chunks."""
 
 
-def check(case: Case) -> bool:
+def check(case: Case, seed: int = 0) -> bool:
     """Whether the case fires, after making sure that the engines agree."""
     theirs, insufficient = plain_reading(case)
-    for engine in CHECKED:
+    for engine in CHECKED if seed % LINES == 0 else CHECKED[:2]:
         ours, lacking = product(case, engine)
         assert differences(ours, theirs) == [], (engine, case)
         assert lacking == insufficient, (engine, case)
@@ -40,8 +42,8 @@ def test_the_engines_agree_with_the_plain_reading(kind: str):
     fired = 0
     for seed in range(CASES):
         case = random_case(seed, kind)
-        fired += check(case)
-        check(near_miss(case, random.Random(seed)))
+        fired += check(case, seed)
+        check(near_miss(case, random.Random(seed)), seed + 1)
     assert fired >= 0.3 * CASES, f"only {fired} of {CASES} cases fire: the test says too little"
 
 
@@ -50,8 +52,8 @@ def test_every_measure_means_what_the_plain_reading_says(measure: str):
     fired = 0
     for seed in range(CASES):
         case = random_case(seed, measure=measure)
-        fired += check(case)
-        check(near_miss(case, random.Random(seed)))
+        fired += check(case, seed)
+        check(near_miss(case, random.Random(seed)), seed + 1)
     assert fired >= 0.3 * CASES, f"only {fired} of {CASES} cases fire: the test says too little"
 
 

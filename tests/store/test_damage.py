@@ -5,6 +5,7 @@ What a store lost cannot always be seen: then the command does its work on what 
 
 from __future__ import annotations
 
+import os
 import random
 import shutil
 import sqlite3
@@ -118,7 +119,7 @@ def test_a_table_that_is_not_there_or_not_the_right_one_is_told(folder, whole, f
     assert met > 10
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(8 if os.environ.get("ETHOGRAM_TESTS") == "long" else 2))
 def test_flipped_bits_and_lost_pages_never_end_in_an_internal_error(folder, whole, seed, capsys):
     chance = random.Random(seed)
     codes = []
