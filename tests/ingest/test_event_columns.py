@@ -106,6 +106,7 @@ def test_columns_are_what_the_lines_say(
         assert isinstance(expected, Batch)
         assert list(columns.events) == list(expected.events)
         assert (columns.timed, columns.files) == (expected.timed, expected.files)
+        assert columns.has_text == expected.has_text
 
 
 def test_a_regular_file_is_read_as_columns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

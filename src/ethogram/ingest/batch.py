@@ -30,6 +30,13 @@ class Gathered:
     not_events: tuple[str, ...] = ()
     strays: Mapping[str, int] = field(default_factory=dict)
 
+    @property
+    def has_text(self) -> bool:
+        """Whether any event has a text; columns answer without making events."""
+        if isinstance(self.events, ColumnarEvents):
+            return any(self.events.fields.get("text", ()))
+        return any(event.text for event in self.events)
+
 
 class ColumnarEvents(Sequence[Event]):
     """Events of one source whose fields can be read without making Event objects.

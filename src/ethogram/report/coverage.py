@@ -98,7 +98,7 @@ def evaluated_lines(
         waiting = any(
             program.name in not_applicable and looks_at_scores(program) for program in library.programs
         )
-        if waiting and any(event.text for event in batch.events):
+        if waiting and batch.has_text:
             yield "Some patterns need scores of messages: add --evaluator local (offline, no key)."
         return
     yield (
