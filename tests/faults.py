@@ -68,3 +68,7 @@ def seeded(fault: Fault, anew: Sequence[str]) -> Iterator[None]:
         for name in [name for name in sys.modules if name.startswith(tuple(anew))]:
             del sys.modules[name]
         sys.modules.update(taken)
+        for name, module in taken.items():  # the attribute of the parent is set by an import, too
+            parent, _, child = name.rpartition(".")
+            if parent:
+                setattr(sys.modules[parent], child, module)

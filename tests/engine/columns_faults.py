@@ -1,4 +1,4 @@
-"""Faults to be put into the columnar engine, and a loader of an engine that has one.
+"""Faults to be put into the columnar engine, and the engine with one.
 
 Each is (what is wrong, module, text, replacement). Where one is shown is found among the cases of
 `strategies.random_case` by kind of shape or aggregate and seed.
@@ -6,17 +6,11 @@ Each is (what is wrong, module, text, replacement). Where one is shown is found 
 
 from __future__ import annotations
 
-import importlib
-import importlib.abc
-import importlib.machinery
-import importlib.util
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from pathlib import Path
-from types import ModuleType
-from typing import Any
+
+import faults
+from faults import seeded
 
 PACKAGE = "ethogram.engine.columns"
 
@@ -33,41 +27,9 @@ class Fault:
     seed: int
 
 
-class Patched(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """Finds one module of the engine with a text replaced."""
-
-    def __init__(self, fault: Fault) -> None:
-        self.fault = fault
-
-    def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
-        if name != f"{PACKAGE}.{self.fault.module}":
-            return None
-        return importlib.machinery.ModuleSpec(name, self)
-
-    def exec_module(self, module: ModuleType) -> None:
-        package = importlib.import_module("ethogram.engine")
-        assert package.__file__ is not None
-        source = (Path(package.__file__).parent / "columns" / f"{self.fault.module}.py").read_text()
-        assert source.count(self.fault.text) == 1, f"not once in {self.fault.module}: {self.fault.text}"
-        changed = source.replace(self.fault.text, self.fault.instead)
-        exec(compile(changed, self.fault.module, "exec"), module.__dict__)
-
-
-@contextmanager
-def faulty(fault: Fault) -> Iterator[None]:
+def faulty(fault: Fault) -> AbstractContextManager[None]:
     """The columnar engine with a fault in it; afterwards everything is as before."""
-    ours = {name: module for name, module in sys.modules.items() if name.startswith(PACKAGE)}
-    for name in ours:
-        del sys.modules[name]
-    finder = Patched(fault)
-    sys.meta_path.insert(0, finder)
-    try:
-        yield
-    finally:
-        sys.meta_path.remove(finder)
-        for name in [name for name in sys.modules if name.startswith(PACKAGE)]:
-            del sys.modules[name]
-        sys.modules.update(ours)
+    return seeded(faults.Fault(f"{PACKAGE}.{fault.module}", fault.text, fault.instead), [PACKAGE])
 
 
 FAULTS = (
