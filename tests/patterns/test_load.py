@@ -11,6 +11,7 @@ import pytest
 
 from ethogram.errors import BadPattern
 from ethogram.models.constants import ACTIVE_STATUSES
+from ethogram.models.slotted import replace
 from ethogram.patterns.catalogue import load_vocabulary
 from ethogram.patterns.library import load_patterns, with_parts
 
@@ -161,3 +162,11 @@ def test_a_file_of_yours_is_read_anew_each_time(tmp_path: Path):
     text = (tmp_path / "own.yaml").read_text()
     (tmp_path / "own.yaml").write_text(text.replace("title: Warm", "title: Mild"))
     assert load_patterns([tmp_path / "own.yaml"]).files["own"].title == "Mild"
+
+
+def test_without_examples_a_shipped_pattern_is_the_same():
+    whole, without = (load_patterns(any_status=True, examples=examples).files for examples in (True, False))
+    assert whole.keys() == without.keys()
+    for name, file in without.items():
+        data = {key: value for key, value in whole[name].data.items() if key != "examples"}
+        assert file == replace(whole[name], examples=(), data=data)

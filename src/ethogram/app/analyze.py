@@ -129,6 +129,7 @@ def load_library(patterns: Sequence[str | Path] | str | Path | None, settings: S
         vocabulary=load_vocabulary(settings.signals),
         parameters=settings.parameters,
         status=settings.status,
+        examples=False,
     )
     return library if chosen or settings.combination_detection else without_combinations(library)
 

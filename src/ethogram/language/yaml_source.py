@@ -111,8 +111,8 @@ def plain(node: Node | None, *, as_text: bool = False) -> Any:
     return {key.text: plain(value, as_text=as_text) for key, value in node.entries}
 
 
-def read_yaml_file(path: str | Path, error: type[BadInput] = BadPattern) -> Node:
-    """Parse the document of a file; `error` is raised with every fault."""
+def read_yaml_file(path: str | Path, error: type[BadInput] = BadPattern, *, until: str | None = None) -> Node:
+    """Parse the document of a file, up to a text where given; `error` is raised with every fault."""
     name = str(path)
     try:
         if Path(path).is_dir():
@@ -132,7 +132,7 @@ def read_yaml_file(path: str | Path, error: type[BadInput] = BadPattern) -> Node
         line = data[: fault.start].count(b"\n") + 1
         column = fault.start - (data[: fault.start].rfind(b"\n") + 1) + 1
         raise error([Fault(name, line, column, "is not UTF-8; save the file as UTF-8")]) from None
-    return read_yaml(text, name, error)
+    return read_yaml(text.partition(until)[0] if until else text, name, error)
 
 
 def read_yaml(text: str, path: str, error: type[BadInput] = BadPattern) -> Node:

@@ -23,7 +23,7 @@ _ENGLISH, _OTHERS = (
 _SURELY_ENGLISH = (b" the ", b" and ", b" you ", b" that ", b" with ", b" this ")
 _WORDS = bytes.maketrans(b'.,;:!?()[]{}"|#/<>=+&%`', b"                       ")
 # Letters of scripts other than Latin, without fullwidth and mathematical forms.
-_FOREIGN = re.compile(
+_FOREIGN = (
     "[\u0370-\u03ff\u0400-\u052f\u0530-\u1cff\u2c00-\u2c5f\u2d00-\u2ddf\u3040-\u30ff\u3100-\u9fff"
     "\ua000-\ua4cf\uac00-\ud7af\uf900-\ufaff\ufb1d-\ufdff\ufe70-\ufeff\U00020000-\U0003ffff]"
 )
@@ -56,6 +56,6 @@ def language_of(folded: Folded) -> str | None:
 
 def _is_foreign(sample: str, words: list[bytes]) -> bool:
     """Whether letters of other scripts prevail."""
-    foreign = 0 if sample.isascii() else len(_FOREIGN.findall(sample))
+    foreign = 0 if sample.isascii() else len(re.findall(_FOREIGN, sample))
     # Scripts without spaces write a word in two or three letters, Latin ones in five.
     return foreign > 0 and 2 * foreign > sum(map(len, words)) - foreign

@@ -28,7 +28,7 @@ MAX_DEPTH = 3
 SHIPPED = Path(__file__).parents[1] / "library"
 CODE = Path("code")
 """The folder that patterns in code count as: `code/*` selects all of them."""
-_SHIPPED_READ: dict[Path, tuple[tuple[int, int], Vocabulary, PatternFile]] = {}
+_SHIPPED_READ: dict[Path, tuple[tuple[int, int, bool], Vocabulary, PatternFile]] = {}
 """Shipped files read by this process, with the time and size of the file and the vocabulary."""
 
 
@@ -154,12 +154,14 @@ def load_patterns(
     parameters: Mapping[str, Mapping[str, float]] | None = None,
     status: Mapping[str, str] | None = None,
     any_status: bool = False,
+    examples: bool = True,
 ) -> Library:
     """Load patterns by file, folder, name or glob; without selectors, all that are on by default.
 
     `more` are files and folders added to the shipped ones; a file replaces the shipped one of its name.
     `parameters` and `status` are overlays by pattern name. `any_status` includes retired and experimental
-    ones. BadPattern carries every fault of every file. Only files that are needed are read.
+    ones. Without `examples`, those of shipped patterns are not read. BadPattern carries every fault of every
+    file. Only files that are needed are read.
     """
     parameters, status = parameters or {}, status or {}
     places = places_of(more, selectors or ())
@@ -167,7 +169,7 @@ def load_patterns(
     wanted = _wanted(places, selectors) if selectors else set(places)
     if not selectors and not any_status:
         wanted -= {name for name in wanted - status.keys() if _is_shipped_off(places[name])}
-    files = _read_with_parts(places, wanted, vocabulary or load_vocabulary(), parameters)
+    files = _read_with_parts(places, wanted, vocabulary or load_vocabulary(), parameters, examples)
     files = {name: _with_status(file, status.get(name)) for name, file in files.items()}
     check_parts(files)
     return Library(files, _choose(files, wanted, named=bool(selectors), any_status=any_status))
@@ -277,6 +279,7 @@ def _read_with_parts(
     wanted: Iterable[str],
     vocabulary: Vocabulary,
     parameters: Mapping[str, Mapping[str, float]],
+    examples: bool,
 ) -> dict[str, PatternFile]:
     """Read the wanted files and those of their parts; BadPattern carries every fault."""
     files: dict[str, PatternFile] = {}
@@ -290,7 +293,7 @@ def _read_with_parts(
             if places[name].parent == CODE:
                 file = _from_code(name, vocabulary, overlay)
             else:
-                file = _read(places[name], vocabulary, overlay)
+                file = _read(places[name], vocabulary, overlay, examples)
         except BadPattern as error:
             faults += error.faults
             continue
@@ -306,15 +309,23 @@ def _read_with_parts(
     return files
 
 
-def _read(path: Path, vocabulary: Vocabulary, overlay: Mapping[str, float] | None) -> PatternFile:
+def _read(
+    path: Path, vocabulary: Vocabulary, overlay: Mapping[str, float] | None, examples: bool
+) -> PatternFile:
     """Read a pattern file; a shipped one only once in a process, for programs that load patterns often."""
-    if overlay or SHIPPED not in path.parents:
+    if SHIPPED not in path.parents:
         return read_pattern_file(path, vocabulary, overlay)
+    if overlay:
+        return read_pattern_file(path, vocabulary, overlay, examples=examples)
     state = path.stat()
-    stamp = (state.st_mtime_ns, state.st_size)
+    stamp = (state.st_mtime_ns, state.st_size, examples)
     known = _SHIPPED_READ.get(path)
     if known is None or known[:2] != (stamp, vocabulary):
-        known = _SHIPPED_READ[path] = (stamp, vocabulary, read_pattern_file(path, vocabulary))
+        known = _SHIPPED_READ[path] = (
+            stamp,
+            vocabulary,
+            read_pattern_file(path, vocabulary, examples=examples),
+        )
     return known[2]
 
 

@@ -64,10 +64,15 @@ class PatternFile:
 
 
 def read_pattern_file(
-    path: str | Path, vocabulary: Vocabulary, overlay: Mapping[str, float] | None = None
+    path: str | Path,
+    vocabulary: Vocabulary,
+    overlay: Mapping[str, float] | None = None,
+    *,
+    examples: bool = True,
 ) -> PatternFile:
-    """Read a pattern file; BadPattern carries every fault."""
-    return check_pattern(read_yaml_file(path), str(path), vocabulary, overlay, name=Path(path).stem)
+    """Read a pattern file, without `examples` up to those; BadPattern carries every fault."""
+    node = read_yaml_file(path, until=None if examples else "\nexamples:")
+    return check_pattern(node, str(path), vocabulary, overlay, name=Path(path).stem, examples=examples)
 
 
 def check_pattern(
@@ -76,6 +81,7 @@ def check_pattern(
     vocabulary: Vocabulary,
     overlay: Mapping[str, float] | None = None,
     name: str | None = None,
+    examples: bool = True,
 ) -> PatternFile:
     """Check the document of a pattern file. `name` is the file's, which the pattern must have too."""
     if not isinstance(node, Fields):
@@ -84,13 +90,13 @@ def check_pattern(
     read = FieldReader(path)
     read.known_keys(node, KEYS, "a pattern")
     data = plain(node)
-    for key in REQUIRED:
+    for key in REQUIRED if examples else REQUIRED[:-1]:
         if data.get(key) in (None, "", [], {}):
             read.fault(node.get(key) or node, f"{key} is missing")
     _check_name(read, node, name)
     known = _with_examples(read, node, vocabulary)
     parsed = parse_patterns(read, node, known, overlay)
-    examples = read_examples(read, node.get("examples"), known)
+    stories = read_examples(read, node.get("examples"), known) if examples else ()
     words = {key: read.text(node.get(key), key) for key in TEXTS}
     lists = {key: list(read.texts(node.get(key), key)) for key in LISTS}
     if words["id"] and not _UUID.fullmatch(words["id"]):
@@ -107,7 +113,7 @@ def check_pattern(
         patterns=parsed.patterns,
         parameters={**(data.get("parameters") or {}), **(overlay or {})},
         kinds=parsed.kinds,
-        examples=examples,
+        examples=stories,
         vocabulary=known,
         places=_part_places(node.get("shape")),
         data=data,

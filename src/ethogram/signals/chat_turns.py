@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from threading import Lock
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ..chat.accumulation import Tuning
-from ..chat.conversation import REFUSES, Meaning, Talk, follow, start, talk_from_json, talk_to_json
-from ..chat.records import Outcome
-from ..chat.refusals import read_reply
 from ..models import Event, micros
 from ..models.timestamps import SECOND
 from .base import Unmeasured
 from .chat import STAGES
 from .options import Options
 
+if TYPE_CHECKING:
+    from ..chat.accumulation import Tuning
+    from ..chat.conversation import Meaning, Talk
+    from ..chat.records import Outcome
+
+# `chat` is imported where a turn is measured: signals are listed by every command.
 Values = Mapping[str, float | str | Unmeasured]
 
 NAMES = {
@@ -94,6 +96,9 @@ _lock = Lock()
 
 def measure_turn(event: Event, role: str, state: Any, options: Options) -> tuple[Values, Any]:
     """The readings of a turn, none of an assistant's, and the conversation after it as plain data."""
+    from ..chat.conversation import REFUSES, follow, talk_to_json
+    from ..chat.refusals import read_reply
+
     if state is None and role == "assistant" and read_reply(event.text or "").refuses < REFUSES:
         # Agents that talk among themselves, or a greeting: a conversation begins with the person.
         return {}, None
@@ -103,7 +108,7 @@ def measure_turn(event: Event, role: str, state: Any, options: Options) -> tuple
     how = options.conversation
     talk, outcome = follow(before, event.text or "", role, at, meaning_of(how), tuning_of(how))
     values = values_of(outcome, was_refused) if role == "user" else {}
-    return values, _cached(talk)
+    return values, _cached(talk, talk_to_json(talk))
 
 
 def meaning_of(how: Mapping[str, Any]) -> Meaning | None:
@@ -119,12 +124,16 @@ def meaning_of(how: Mapping[str, Any]) -> Meaning | None:
 
 def tuning_of(how: Mapping[str, Any]) -> Tuning:
     """How much each signal counts and how quickly risk is forgotten, by the settings."""
+    from ..chat.accumulation import Tuning
+
     if not how:
         return Tuning()
     return Tuning(how.get("weights", {}), how.get("half_life", 12 * 3600 * SECOND) / SECOND)
 
 
 def _opened(state: Any) -> Talk:
+    from ..chat.conversation import start, talk_from_json
+
     if state is None:
         return start()
     known = _at_hand.get(id(state))
@@ -132,8 +141,7 @@ def _opened(state: Any) -> Talk:
     return known[1] if known is not None and known[0] is state else talk_from_json(state)
 
 
-def _cached(talk: Talk) -> Any:
-    plain = talk_to_json(talk)
+def _cached(talk: Talk, plain: Any) -> Any:
     with _lock:
         if len(_at_hand) >= MAX_CACHED:
             del _at_hand[next(iter(_at_hand))]
