@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -12,13 +12,11 @@ from numpy.typing import NDArray
 from ..errors import BadUsage, MissingExtra
 from .column_reader import ColumnReader, Irregular
 from .errors import BadLine
-from .event_columns import Coded, EventColumns, Readings
+from .event_columns import Readings
 from .event_parser import Rules
 from .tables import ATTRIBUTES, OBJECTS, READINGS, Table
 
 BATCH_ROWS = 131_072
-CODED = ("source", "subject", "target", "reply_to", "thread", "session", "kind")
-"""Fields whose texts come again and again."""
 
 
 def as_table(data: Any) -> Any:
@@ -57,23 +55,6 @@ class ArrowReader(ColumnReader):
         except BadLine:
             raise Irregular from None
         self.strays = dict.fromkeys(self.table.strays.values(), 0)
-        self._words: dict[str, tuple[dict[str, int], list[NDArray[np.int32]]]] = {
-            column.name: ({}, [])
-            for column in self.table.columns
-            if not column.place and column.name in CODED
-        }
-
-    def columns(self) -> EventColumns:
-        """Return what was read, in order."""
-        for name, (words, codes) in self._words.items():
-            self._coded[name] = Coded(np.concatenate(codes) if codes else np.empty(0, np.int32), list(words))
-        return super().columns()
-
-    def _add_words(self, name: str, column: Any) -> None:
-        words, codes = self._words[name]
-        indices, dictionary = _encoded(column)
-        known = np.array([words.setdefault(word, len(words)) for word in dictionary] + [-1], np.int32)
-        codes.append(known[indices])
 
     def take(self, batches: Iterable[Any]) -> Iterator[None]:
         """Take in record batches, one at a time."""
@@ -88,41 +69,35 @@ class ArrowReader(ColumnReader):
 
     def _add(self, batch: Any) -> None:
         rows = batch.num_rows
-        self.rows += rows
-        if self.rows > self.rules.limits.events:
-            raise Irregular
-        lists: dict[str, list[Any]] = {}
+        fields: dict[str, Sequence[Any]] = {}
         readings: dict[str, Readings] = {}
         attributes: dict[str, list[Any]] = {}
         times = None
         for number, (place, column) in enumerate(zip(self.table.columns, batch.columns, strict=True)):
             if place.place == READINGS:
-                readings[place.name] = self._reading(place.name, _reading_values(column))
+                readings[place.name] = self.reading(place.name, _reading_values(column))
             elif place.place == ATTRIBUTES:
                 attributes[place.name] = _attribute_values(column)
             elif place.name in OBJECTS:
                 raise Irregular
             elif place.name == "at":
                 times = _times(column)
-            elif place.name in CODED:
-                self._add_words(place.name, column)
+            elif place.name in self.words:
+                self.words[place.name].add_coded(self.rows, *_encoded(column))
             else:
-                lists[place.name] = _texts(column, is_number=place.name == "seq")
+                fields[place.name] = _texts(column, is_number=place.name == "seq")
             if number in self.table.strays:
                 self.strays[self.table.strays[number]] += rows - column.null_count
-        self._times.append(times)
-        self._chunks.append((rows, readings))
         if attributes:
             names = list(attributes)
             pairs = zip(*attributes.values(), strict=True)
-            lists["attributes"] = [
+            fields["attributes"] = [
                 {name: value for name, value in zip(names, row, strict=True) if value is not None} or None
                 for row in pairs
             ]
         if self.table.kind is not None:
-            lists["kind"] = [self.table.kind] * rows
-        for name, values in lists.items():
-            self._lists[name] += values
+            fields["kind"] = [self.table.kind] * rows
+        self.add_chunk(rows, times, fields, readings)
 
 
 def _reading_values(column: Any) -> Any:

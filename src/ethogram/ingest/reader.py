@@ -251,8 +251,10 @@ def _read_columns(
         return None
     from .arrow import BATCH_ROWS, ArrowReader
     from .column_reader import ColumnReader, Irregular
+    from .line_reader import LineReader
 
     reader: ColumnReader | None = None
+    lines: LineReader | None = None
     total, before = sum(file.size for file in files), 0
     try:
         with without_collection():
@@ -260,8 +262,8 @@ def _read_columns(
                 with open_file(file, None, rules.limits) as opened:
                     adapter = choose(opened.head, file.name)
                     if isinstance(adapter, JsonLines):
-                        reader = reader or ColumnReader(source, rules)
-                        steps = reader.read(opened.stream, opened.compressed)
+                        reader = lines = lines or LineReader(source, rules)
+                        steps = lines.read(opened.stream, opened.compressed)
                     elif isinstance(adapter, Parquet) and len(files) == 1 and opened.compressed is None:
                         parquet = open_columns(_input(file, opened, rules))
                         reader = arrow = ArrowReader(source, rules, parquet.schema_arrow.names)

@@ -224,7 +224,7 @@ class Measurer:
         self, fields: Mapping[str, Sequence[Any]], readings: Collection[str], count: int
     ) -> Iterator[int]:
         """The rows at which a signal may have something to say, of columns of events with these readings."""
-        kinds = fields.get("kind") or [None] * count
+        kinds = fields.get("kind", [None] * count)
         known = {*readings, *(signal.name for signal in self.signals)}
         about: dict[str | None, list[tuple[frozenset[str], bool]]] = {}
         for kind in set(kinds):
@@ -234,9 +234,13 @@ class Measurer:
                     (frozenset(signal.reads if plain else ()), signal.scope == "thread")
                     for signal in self._of_kind(kind or "event")
                     if not signal.starts or not known.isdisjoint(signal.starts)
+                    if signal.scope != "thread" or "thread" in fields
+                    if not plain or not signal.reads or not fields.keys().isdisjoint(signal.reads)
                 }
             )
-        threads = fields.get("thread") or [None] * count
+        if not any(about.values()):
+            return
+        threads = fields.get("thread", [None] * count)
         present = {
             name: fields[name]
             for name in {name for needs in about.values() for reads, _ in needs for name in reads}

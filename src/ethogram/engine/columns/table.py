@@ -384,9 +384,9 @@ def coded(values: Sequence[str | None]) -> Coded:
     """The column with each text once."""
     if isinstance(values, Coded):
         return values
-    numbers: dict[str, int] = {}
-    codes = (-1 if text is None else numbers.setdefault(text, len(numbers)) for text in values)
-    return Coded(np.fromiter(codes, np.int64, len(values)), list(numbers))
+    words = [text for text in dict.fromkeys(values) if text is not None]
+    numbers: dict[str | None, int] = {None: -1, **{text: number for number, text in enumerate(words)}}
+    return Coded(np.fromiter(map(numbers.__getitem__, values), np.int64, len(values)), words)
 
 
 def table_of(events: Sequence[Event]) -> EventTable:
