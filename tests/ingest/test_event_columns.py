@@ -12,7 +12,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from ethogram.errors import BadEvents
-from ethogram.ingest import read_events, reader
+from ethogram.ingest import line_reader, read_events, reader
 from ethogram.ingest.batch import Batch
 from ethogram.ingest.event_columns import EventColumns
 from ethogram.models.limits import Limits
@@ -82,25 +82,32 @@ LINES = st.fixed_dictionaries(
 
 @given(
     lines=st.lists(LINES, min_size=1, max_size=8),
-    regular=st.booleans(),
+    kind=st.sampled_from(["any", "regular", "alike"]),
+    chunk=st.sampled_from([64, 2**20]),
     odd=st.sampled_from(["", "\n", " \r\n", "\n{", '{"subject": "a", "subject": "b"}\n', "[]\n", "\ufeff"]),
     escaped=st.booleans(),
 )
-@example(lines=[{"subject": "a", "readings": {"risk": 1.0}}], regular=True, odd="", escaped=True)
+@example(lines=[{"subject": "a", "readings": {"risk": 1.0}}], kind="alike", chunk=64, odd="", escaped=True)
 def test_columns_are_what_the_lines_say(
     lines: list[dict[str, Any]],
-    regular: bool,
+    kind: str,
+    chunk: int,
     odd: str,
     escaped: bool,
     tmp_path_factory: pytest.TempPathFactory,
 ) -> None:
-    if regular:  # most random files have a fault somewhere
+    # Most random files have a fault somewhere.
+    if kind == "regular":
         lines = [
             {key: line[key] for key in ("subject", "readings", "attributes") if key in line} for line in lines
         ]
+    elif kind == "alike":
+        first = {key: value for key, value in lines[0].items() if value is not None and key != "tool"}
+        lines = [{key: line.get(key, value) for key, value in first.items() if key != "id"} for line in lines]
     path = tmp_path_factory.mktemp("lines") / "events.jsonl"
     path.write_text("".join(json.dumps(line, ensure_ascii=escaped) + "\n" for line in lines) + odd, "utf-8")
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(line_reader, "CHUNK", chunk)
         columns, expected = both(path, patch)
     if columns is not None:
         assert isinstance(expected, Batch)
