@@ -173,6 +173,10 @@ class LineReader(ColumnReader):
         lines = chunk.split(b"\n")
         if max(map(len, lines)) >= self.rules.limits.line:
             raise Irregular
+        if chunk.isspace():
+            if len(lines) > MOST_BLANK:
+                raise Irregular
+            return
         if self._take_alike(chunk, lines):
             return
         rows = _decode(chunk)
