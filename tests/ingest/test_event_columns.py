@@ -87,6 +87,8 @@ LINES = st.fixed_dictionaries(
     odd=st.sampled_from(["", "\n", " \r\n", "\n{", '{"subject": "a", "subject": "b"}\n', "[]\n", "\ufeff"]),
     escaped=st.booleans(),
 )
+@example(lines=[{"subject": "a", "seq": 0}, {"subject": "a"}], kind="alike", chunk=64, odd="", escaped=True)
+@example(lines=[{"subject": "a", "text": "b" * 60}], kind="any", chunk=64, odd="\n", escaped=True)
 @example(lines=[{"subject": "a", "readings": {"risk": 1.0}}], kind="alike", chunk=64, odd="", escaped=True)
 def test_columns_are_what_the_lines_say(
     lines: list[dict[str, Any]],

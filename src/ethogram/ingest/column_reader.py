@@ -121,7 +121,7 @@ class ColumnReader:
         if set(getattr(lists.pop("source", None), "words", ())) - {self.source}:
             raise Irregular
         ids = self._ids(lists.pop("id", []))
-        seq = self._seq(lists.pop("seq", []))
+        seq = self._seq(lists.pop("seq", []), has_ids=ids is not None and None not in ids)
         times = self._joined_times(seq)
         self._check_texts(lists)
         events = EventColumns(self.source, times, seq, ids, lists, self._joined(), timed=self.timed)
@@ -145,10 +145,13 @@ class ColumnReader:
             raise Irregular
         return column
 
-    def _seq(self, values: Column) -> NDArray[np.int64]:
+    def _seq(self, values: Column, has_ids: bool) -> NDArray[np.int64]:
         if not values:
             return np.arange(self.rows, dtype=np.int64)
-        return np.array([number if own is None else own for number, own in enumerate(values)], np.int64)
+        seq = np.array([number if own is None else own for number, own in enumerate(values)], np.int64)
+        if not has_ids and len(np.unique(seq)) < len(seq):
+            raise Irregular  # ids are made of it
+        return seq
 
     def _joined_times(self, seq: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the times, or positions in seconds where no event has one, and note which."""
