@@ -100,7 +100,9 @@ def per_row(reader: Reader, expr: Expr, compute: Callable[[Reader], Floats]) -> 
 
     values, done = here.once(("per row", expr, reader.cap), make)
     at = reader.positions
-    missing = np.unique(at[~done[at]])
+    wanted = np.zeros(here.size, bool)
+    wanted[at] = True
+    missing = np.flatnonzero(wanted & ~done)
     if len(missing):
         values[missing] = compute(Reader(here, reader.cap, missing))
         done[missing] = True

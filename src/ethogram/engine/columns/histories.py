@@ -61,9 +61,13 @@ def blocks(table: EventTable, old_rows: int = 0, size: int = 0) -> Iterator[Bloc
 def by_subject(who: Ints) -> Ints | None:
     """An order of rows in which those of one subject stand together, or None where they already do."""
     first = who[np.append(0, _changes(who))] if len(who) else who
-    if bool((first[1:] > first[:-1]).all()) or len(np.unique(first)) == len(first):
+    if bool((first[1:] > first[:-1]).all()) or int(np.bincount(first).max(initial=0)) == 1:
         return None
-    return np.argsort(who, kind="stable")
+    # By 16 bits at a time, which is several times as quick as by 64.
+    order = np.argsort(who.astype(np.uint16), kind="stable")
+    if int(who.max()) >= 2**16:
+        order = order[np.argsort((who >> 16)[order].astype(np.uint16), kind="stable")]
+    return order if int(who.max()) < 2**32 else np.argsort(who, kind="stable")
 
 
 def _changes(values: Any) -> Ints:
