@@ -22,6 +22,7 @@ from ethogram.engine.detect import find
 from ethogram.engine.out_of_core import Whole, find_part
 from ethogram.errors import BadEvents
 from ethogram.ingest import Batch, Limits, OnDisk, gather_events, read_events
+from ethogram.ingest.batch import EventList
 from ethogram.ingest.spill import Buckets, bucket_of, event_of_row, row_of
 from ethogram.language.compiler import compile_patterns
 from ethogram.models import Event
@@ -42,7 +43,7 @@ def test_parts_change_nothing(kind: str, many: int, monkeypatch: pytest.MonkeyPa
         theirs = find(programs, seen, as_of=as_of, cap=case.cap)
         whole = Whole(programs, as_of)
         for number in (2, 0, 1):
-            part = [event for event in seen if bucket_of(event.source, event.subject, 3) == number]
+            part = EventList(e for e in seen if bucket_of(e.source, e.subject, 3) == number)
             whole.add(find_part(programs, part, as_of=as_of, cap=case.cap))
         ours = whole.result(random.Random(seed).sample(seen, len(seen)))
         assert [detection.to_dict() for detection in ours.detections] == [

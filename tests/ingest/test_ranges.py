@@ -10,6 +10,7 @@ from ethogram import analyze
 from ethogram.app.result import MOST, strange
 from ethogram.errors import BadEvents
 from ethogram.ingest import Batch, events_of, read_events
+from ethogram.ingest.batch import EventList
 from ethogram.models import Event
 from ethogram.patterns.catalogue import known_ranges
 from ethogram.report.coverage import left_out
@@ -76,7 +77,7 @@ def test_a_misspelt_column_is_told_as_a_reading_would_be(lines):
 
 def test_no_more_than_so_many_strange_names_are_held():
     events = [Event.sample(readings={f"n{number}": 1.0, "x": 1.0}) for number in range(MOST + 50)]
-    assert len(strange(events, {"x"})) == MOST
+    assert len(strange(EventList(events), {"x"})) == MOST
 
 
 def test_a_person_is_told_what_nobody_reads(lines):

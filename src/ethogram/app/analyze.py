@@ -13,7 +13,6 @@ from ..config.mutes import read_mutes
 from ..engine.detect import find
 from ..errors import BadUsage
 from ..ingest import Batch, Limits, OnDisk, events_of, gather_events, read_frame
-from ..ingest.batch import ColumnarEvents
 from ..ingest.collector import checked_events, latest_time
 from ..language.history import CAP
 from ..models import EPOCH, Event, parse_time
@@ -223,14 +222,14 @@ def analyze_batch(
     if asked.tzinfo is None:
         raise BadUsage("as_of needs a time zone: datetime(..., tzinfo=UTC)")
     programs = library.programs
-    events = events_until(batch.events, asked)
+    events = batch.events.until(asked)
     scored, unused, unmeasured = scored_events(events, programs, settings)
     found = find(programs, scored, as_of=asked, cap=cap)
     vocabulary = load_vocabulary(settings.signals)
     analysis = summed_up(library, found, batch, asked if as_of or batch.events else None)
     return analysis.with_counts(
         events=len(events),
-        subjects=count_subjects(events),
+        subjects=len(set(events.values("source", "subject"))),
         unused=dict(unused),
         unmeasured=dict(unmeasured),
         unknown=unread(
@@ -238,23 +237,6 @@ def analyze_batch(
         ),
         traces=trace(analysis.every, scored, asked) if traced else Traces(),
     )
-
-
-def events_until(events: Sequence[Event], at: datetime) -> Sequence[Event]:
-    """The events up to a moment; all of them where they are event lines that end before it."""
-    if isinstance(events, ColumnarEvents):
-        from ..ingest.event_columns import EventColumns
-
-        if isinstance(events, EventColumns):
-            return events.until(at)
-    return [event for event in events if event.at <= at]
-
-
-def count_subjects(events: Sequence[Event]) -> int:
-    """How many subjects events have, by source."""
-    if isinstance(events, ColumnarEvents):
-        return len(set(events.fields["subject"])) if len(events) else 0
-    return len({(event.source, event.subject) for event in events})
 
 
 # Excerpts: what the events of the evidence say, masked, where somebody asked for it.

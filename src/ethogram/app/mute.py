@@ -10,7 +10,7 @@ from fnmatch import translate
 from functools import lru_cache
 from typing import Any
 
-from ..ingest.batch import ColumnarEvents
+from ..ingest.batch import EventCollection, EventList
 from ..models import Detection, Event
 from ..models.mute import Mute, Muting
 from ..models.redaction import excerpt
@@ -102,10 +102,8 @@ def evidence_events(detections: Iterable[Detection], events: Iterable[Event]) ->
     wanted = {
         (detection.source, evidence.event) for detection in detections for evidence in detection.evidence
     }
-    if isinstance(events, ColumnarEvents):
-        rows = events.rows_of({name for source, name in wanted if source == events.source})
-        return {(events.source, event.id): event for event in map(events.event, rows)}
-    return {(event.source, event.id): event for event in events if (event.source, event.id) in wanted}
+    known = events if isinstance(events, EventCollection) else EventList(events)
+    return known.by_key(wanted)
 
 
 def add_excerpts(detections: Sequence[Detection], events: Iterable[Event]) -> list[Detection]:

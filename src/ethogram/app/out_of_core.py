@@ -19,11 +19,12 @@ from ..config import Settings
 from ..engine.out_of_core import Part, Whole, find_part
 from ..errors import BadUsage, EthogramError
 from ..ingest import OnDisk
+from ..ingest.batch import EventList, EventSequence, Unknown
 from ..ingest.ordering import by_order
 from ..ingest.spill import AT, Buckets, EventsOnDisk, bucket_of, event_of_row, row_of, rows_of, write_rows
 from ..language.history import CAP
 from ..language.program import Program
-from ..models import EPOCH, Detection, Event, micros
+from ..models import EPOCH, Detection, micros
 from ..models.slotted import dataclass, replace
 from ..patterns.catalogue import load_vocabulary
 from ..patterns.library import Library
@@ -31,7 +32,7 @@ from ..signals import plan
 from ..signals.measurer import MAX_REASONS, OTHER
 from .readings import looks_beyond_subjects, measurer_of, needed, only_scorers, scored_events, without_steps
 from .result import MOST as MOST_UNREAD
-from .result import Analysis, Strange, first_strange, joined, known_signals, summed_up, unread
+from .result import Analysis, joined, known_signals, summed_up, unread
 from .traces import Traces, joined_traces, trace
 
 # Workers: buckets looked at one after the other, or by a few processes of our own at once.
@@ -175,7 +176,7 @@ class Looked:
     subjects: int
     unused: Counts
     unmeasured: Counts
-    strange: Strange
+    strange: Unknown
 
 
 def analyze_on_disk(
@@ -222,7 +223,7 @@ class Seen:
         self.events = self.subjects = 0
         self.unused: Counts = Counter()
         self.unmeasured: Counts = Counter()
-        self.strange: list[Strange] = []
+        self.strange: list[Unknown] = []
 
     def add(self, looked: Looked) -> None:
         """One bucket more."""
@@ -245,17 +246,17 @@ def look_at(job: Job, path: Path) -> Looked:
     scored, unused, unmeasured = _scored(job, events)
     who = {(event.source, event.subject) for event in events}
     known = known_signals(job.programs, load_vocabulary(job.settings.signals))
-    names = first_strange(events, known, 10 * MOST_UNREAD)
+    names = events.unknown_readings(known, 10 * MOST_UNREAD)
     part = find_part(job.programs, scored, as_of=job.as_of, cap=job.cap)
     return Looked(part, len(events), len(who), unused, unmeasured, names)
 
 
-def _read(path: Path, as_of: datetime) -> list[Event]:
+def _read(path: Path, as_of: datetime) -> EventList:
     until = micros(as_of)
-    return sorted((event_of_row(row) for row in rows_of(path) if row[AT] <= until), key=by_order)
+    return EventList(sorted((event_of_row(row) for row in rows_of(path) if row[AT] <= until), key=by_order))
 
 
-def _scored(job: Job, events: list[Event]) -> tuple[Sequence[Event], Counts, Counts]:
+def _scored(job: Job, events: EventList) -> tuple[EventSequence, Counts, Counts]:
     """The events with the readings that count, and how many do not, and why some are lacking."""
     if job.measured:
         scored, unused = only_scorers(events, job.settings.scorers)

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from .. import registry
 from ..config import Settings
-from ..ingest.batch import ColumnarEvents
+from ..ingest.batch import EventSequence, sequence_of
 from ..language.ast import Signal
 from ..language.program import Program
 from ..language.visitor import named, once_each
@@ -25,20 +25,19 @@ NOT_KEPT = ", its text not kept"
 
 
 def measured_events(
-    events: Sequence[Event], programs: Iterable[Program], settings: Settings
-) -> tuple[Sequence[Event], Mapping[tuple[str, str], int]]:
+    events: Iterable[Event], programs: Iterable[Program], settings: Settings
+) -> tuple[EventSequence, Mapping[tuple[str, str], int]]:
     """Events with the readings of every signal of ours that a program names, and why some are lacking."""
-    measurer = measurer_of(programs, settings)
+    measurer, events = measurer_of(programs, settings), sequence_of(events)
     if not measurer.signals:
         return events, {}
-    if isinstance(events, ColumnarEvents):
-        return _measured_lines(events, measurer)
-    return [measurer.measure(without_steps(event)) for event in events], measurer.unmeasured
+    measured = events.mapped(lambda event: measurer.measure(without_steps(event)), measurer.rows_about)
+    return measured, measurer.unmeasured
 
 
 def scored_events(
-    events: Sequence[Event], programs: Sequence[Program], settings: Settings
-) -> tuple[Sequence[Event], Counter[tuple[str, str]], Mapping[tuple[str, str], int]]:
+    events: Iterable[Event], programs: Sequence[Program], settings: Settings
+) -> tuple[EventSequence, Counter[tuple[str, str]], Mapping[tuple[str, str], int]]:
     """Events as programs see them: with measured readings, and only those of the scorers that count.
 
     With them how many readings of each (signal, scorer) were left out, and why some could not be measured.
@@ -47,21 +46,6 @@ def scored_events(
     measured, unmeasured = measured_events(supplied, programs, settings)
     scored, more = only_scorers(measured, settings.scorers)
     return scored, unused + more, unmeasured
-
-
-def _measured_lines(
-    lines: ColumnarEvents, measurer: Measurer
-) -> tuple[Sequence[Event], Mapping[tuple[str, str], int]]:
-    """The same for event lines: an Event is made only where a signal may have something to say."""
-    from ..ingest.event_columns import EventColumns, MeasuredLines
-
-    assert isinstance(lines, EventColumns)
-    measured: dict[int, Event] = {}
-    for row in measurer.rows_about(lines.fields, lines.readings, len(lines)):
-        event = without_steps(lines.event(row))
-        if (result := measurer.measure(event)) is not event:
-            measured[row] = result
-    return MeasuredLines(lines, measured) if measured else lines, measurer.unmeasured
 
 
 def measurer_of(programs: Iterable[Program], settings: Settings) -> Measurer:
@@ -137,35 +121,22 @@ def is_bare_step(event: Event) -> bool:
 
 def only_scorers(
     events: Iterable[Event], scorers: Mapping[str, str]
-) -> tuple[Sequence[Event], Counter[tuple[str, str]]]:
+) -> tuple[EventSequence, Counter[tuple[str, str]]]:
     """Events with the readings that count, and how many of each (signal, scorer) were left out.
 
     `scorers` names the one for a signal, or under '*' the one for all that come with the events and are
     not named. Without a word from the settings, what was given with no name counts, and what the newest
     version of our own signal measured.
     """
-    unused: Counter[tuple[str, str]] = Counter()
-    if isinstance(events, ColumnarEvents) and not scorers:
-        return events, unused
-    saved: list[Event] = []
-    for event in events:
-        if not event.scorers and not scorers:
-            saved.append(event)
-            continue
-        dropped = [name for name in event.readings if not _counts(event, name, scorers)]
-        unused.update((name, event.scorers.get(name, INPUT_SCORER)) for name in dropped)
-        left = {name: value for name, value in event.readings.items() if name not in dropped}
-        saved.append(replace(event, readings=left) if dropped else event)
-    return saved, unused
 
+    def drop(name: str, scorer: str) -> bool:
+        if name in scorers:
+            return scorer != scorers[name]
+        if scorer != INPUT_SCORER and name in registry.signals:
+            return bool(scorer != f"{name}@{registry.signals.get(name).version}")
+        return scorer != scorers.get("*", INPUT_SCORER)
 
-def _counts(event: Event, name: str, scorers: Mapping[str, str]) -> bool:
-    scorer = event.scorers.get(name, INPUT_SCORER)
-    if name in scorers:
-        return scorer == scorers[name]
-    if scorer != INPUT_SCORER and name in registry.signals:
-        return scorer == f"{name}@{registry.signals.get(name).version}"
-    return scorer == scorers.get("*", INPUT_SCORER)
+    return sequence_of(events).without_readings(drop, only_named=not scorers)
 
 
 # What is measured on an event before its texts are left out of a store.

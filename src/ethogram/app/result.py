@@ -12,12 +12,12 @@ from ..engine.match import Insufficient
 from ..errors import Fault, did_you_mean
 from ..fields import Count, Name, RecordStruct
 from ..ingest import Gathered
-from ..ingest.batch import ColumnarEvents
+from ..ingest.batch import EventSequence, Unknown
 from ..language.ast import Attribute, Expr, Indicator, Signal
 from ..language.program import Program
 from ..language.visitor import named, once_each
 from ..language.vocabulary import Vocabulary
-from ..models import Detection, Event, Value, rank
+from ..models import Detection, Value, rank
 from ..models.mute import Muting, MutingSummary
 from ..models.record import Record
 from ..models.slotted import dataclass, field, replace
@@ -55,34 +55,12 @@ def unread(
     return tuple(item for item in found if item.near)
 
 
-def strange(events: Iterable[Event], known: set[str]) -> Counter[str]:
+def strange(events: EventSequence, known: set[str]) -> Counter[str]:
     """How often each name that is not known has a reading; only the first MOST such names count."""
-    return Counter({name: n for name, (n, _) in first_strange(events, known, MOST).items()})
+    return Counter({name: n for name, (n, _) in events.unknown_readings(known, MOST).items()})
 
 
-Strange = dict[str, tuple[int, Order]]
-"""How often a name came, and the order of the first event that has it."""
-
-
-def first_strange(events: Iterable[Event], known: set[str], most: int) -> Strange:
-    """The first names that are not known among events that are in order."""
-    result: Strange = {}
-    if isinstance(events, ColumnarEvents):
-        from ..ingest.event_columns import strange_names
-
-        return strange_names(events, known, most)
-    for event in events:
-        if event.readings.keys() <= known:
-            continue
-        for name in sorted(event.readings.keys() - known):
-            if name in result:
-                result[name] = (result[name][0] + 1, result[name][1])
-            elif len(result) < most:
-                result[name] = (1, event.order)
-    return result
-
-
-def joined(some: Iterable[Strange]) -> Counter[str]:
+def joined(some: Iterable[Unknown]) -> Counter[str]:
     """How often each of the first MOST names came in several lots of events that share none."""
     counts: Counter[str] = Counter()
     first: dict[str, Order] = {}

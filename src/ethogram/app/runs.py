@@ -10,7 +10,7 @@ from functools import reduce
 from math import fsum
 
 from ..config import Settings
-from ..ingest.batch import ColumnarEvents
+from ..ingest.batch import EventCollection
 from ..ingest.ordering import by_order
 from ..ingest.spill import EventsOnDisk, event_of_row, rows_of
 from ..models import Detection, Event, rank
@@ -45,7 +45,7 @@ StepKeys = list[tuple[int, str]]
 
 def run_report(
     detections: Iterable[Detection],
-    events: Collection[Event],
+    events: EventCollection,
     *,
     as_of: datetime | None = None,
     settings: Settings | None = None,
@@ -56,9 +56,8 @@ def run_report(
     others what is shown of each step, so that the length of results does not matter.
     """
     settings = settings or Settings()
-    if isinstance(events, ColumnarEvents) and "action" not in events.fields.get("kind", ()):
-        return ()
-    keys = {(e.source, e.thread) for e in events if e.kind == "action" and e.thread is not None}
+    rows = events.values("source", "thread", "kind")
+    keys = {(source, thread) for source, thread, kind in rows if kind == "action" and thread is not None}
     if not keys:
         return ()
     by_run: dict[RunKey, list[Detection]] = {key: [] for key in keys}

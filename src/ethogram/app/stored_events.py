@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from .. import registry
 from ..errors import BadUsage
 from ..ingest import Batch, OnDisk
+from ..ingest.batch import EventList
 from ..ingest.spill import Buckets, EventsOnDisk, row_of
 from ..language.program import Program
 from ..models import Detection, Event, micros
@@ -59,7 +60,7 @@ def gather(
     timed = all(source.timed for source in store.sources().values())
     counts = {} if imported is None else imported.batch_fields()
     if count * IN_MEMORY <= memory:
-        return Batch(tuple(as_read(store.events(), names)), timed=timed, **counts)
+        return Batch(EventList(as_read(store.events(), names)), timed=timed, **counts)
     buckets = Buckets(count=min(200, max(8, count // IN_BUCKET)), folder=folder)
     try:
         for number, event in enumerate(as_read(store.events(ordered=False), names)):

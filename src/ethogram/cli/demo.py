@@ -78,10 +78,11 @@ def _write_html(path: str, analysed: Sequence[Analysed]) -> None:
     from ..app.demo import together
     from ..app.runs import run_report
     from ..config import Settings
+    from ..ingest.batch import EventList
     from ..report.coverage import Coverage
     from ..report.html import page
 
-    events = tuple(event for _, batch, _ in analysed for event in batch.events)
+    events = EventList(event for _, batch, _ in analysed for event in batch.events)
     batch = replace(analysed[0][1], events=events)
     analysis = together([analysis for _, _, analysis in analysed])
     coverage = Coverage.of(analysis, load_library(None, Settings()), batch)
@@ -92,13 +93,13 @@ def demo_parts(analysed: Sequence[Analysed]) -> Iterator[RenderableType]:
     """A headline for each example, its detections, and what to try next."""
     from rich.text import Text
 
-    from ..report.text import detection_row, untimed_sources
+    from ..report.text import detection_row
 
     for example, batch, analysis in analysed:
         yield Text(example.headline, style="bold underline")
         counts = f"{plural(analysis.events, 'event')} of {plural(analysis.subjects, 'subject')}"
         yield f"{counts} in {example.path.name}" + ("" if analysis.detections else ": no detections")
-        untimed = untimed_sources(batch)
+        untimed = batch.events.untimed_sources()
         for detection in ranked(without_early(analysis.detections)):
             yield Text.assemble("  ", *detection_row(detection, timed=detection.source not in untimed))
             yield Text(f"    {sentence(detection)}")

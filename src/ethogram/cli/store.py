@@ -86,6 +86,7 @@ def run_import(
 
     from ..app.importing import Options, import_events
     from ..ingest import Batch
+    from ..ingest.batch import EventList
     from ..usage.pseudonym import read_keys
 
     progress = Progress()
@@ -103,7 +104,7 @@ def run_import(
         raise
     finally:
         progress.stop()
-    options.report_bad(Batch((), done.bad, done.bad_count))
+    options.report_bad(Batch(EventList(), done.bad, done.bad_count))
     return done
 
 

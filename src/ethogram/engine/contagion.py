@@ -9,7 +9,7 @@ from datetime import datetime
 from itertools import groupby
 from typing import Any
 
-from ..ingest.batch import ColumnarEvents
+from ..ingest.batch import sequence_of
 from ..language.ast import Spread
 from ..language.program import Program
 from ..models import Detection, Event, micros, moment, rank
@@ -25,14 +25,20 @@ Contacts = dict[tuple[str, str, str], list[datetime]]
 def contacts(events: Sequence[Event]) -> Contacts:
     """When any two subjects met: one targeted the other, or replied to it. Events must be in order."""
     result: Contacts = {}
-    if isinstance(events, ColumnarEvents) and not events.fields.keys() & {"target", "reply_to"}:
+    events = sequence_of(events)
+    authors: dict[tuple[str, str], str] = {}
+    if any(events.values("reply_to")):
+        rows = events.values("source", "id", "subject")
+        authors = {(source, name): subject for source, name, subject in rows}
+    elif not any(events.values("target")):
         return result
-    authors = {(event.source, event.id): event.subject for event in events}
-    for event in events:
-        answered = authors.get((event.source, event.reply_to)) if event.reply_to else None
-        for other in {event.target, answered} - {None, event.subject}:
-            for pair in ((event.subject, other), (other, event.subject)):
-                result.setdefault((event.source, str(pair[0]), str(pair[1])), []).append(event.at)
+    for source, subject, target, reply_to, at in events.values(
+        "source", "subject", "target", "reply_to", "at"
+    ):
+        answered = authors.get((source, reply_to)) if reply_to else None
+        for other in {target, answered} - {None, subject}:
+            for pair in ((subject, other), (other, subject)):
+                result.setdefault((source, str(pair[0]), str(pair[1])), []).append(at)
     return result
 
 

@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 
-from ..ingest.batch import ColumnarEvents
+from ..ingest.batch import EventSequence, sequence_of
 from ..language.ast import Spread
-from ..language.history import CAP, key_of
+from ..language.history import CAP, FIELDS, key_of
 from ..language.program import Program
 from ..models import Detection, Event, Value, micros
 from .combination import combine, parts_meant
@@ -31,8 +31,6 @@ def run_live(programs: Iterable[Program], events: Sequence[Event], *, as_of: int
     return run(programs, events, as_of=as_of, cap=cap)
 
 
-_COLUMNS = {"subject", "target", "thread", "session"}
-"""Fields of a key that event lines have as columns."""
 ENGINES: dict[str, Callable[..., Outcome]] = {"columns": run_columns, "live": run_live}
 """Both take (programs, events, as_of=, cap=) and give the same outcome."""
 MANY_EVENTS = 5_000
@@ -64,9 +62,10 @@ def find(
 
     By default the number of events decides the engine; results are the same.
     """
+    events = sequence_of(events)
     outcome, detections = search_events(programs, events, as_of=as_of, cap=cap, engine=engine)
     met = contacts(events) if any(isinstance(program.body, Spread) for program in programs) else {}
-    untimed = untimed_sources(events)
+    untimed = events.untimed_sources()
     for program in by_depth(programs):
         outcome.checked[program.name] = len(keys_of(program, events))
         seen = [detection for detection in detections if parts_meant(program.parts, detection.pattern)]
@@ -96,31 +95,26 @@ def search_events(
     return outcome, [detection_of(match) for match in outcome.matches]
 
 
-def untimed_sources(events: Sequence[Event]) -> set[str]:
-    """The sources whose events have no times of their own."""
-    if isinstance(events, ColumnarEvents):
-        return set() if events.timed or not len(events) else {events.source}
-    return {event.source for event in events if not event.timed}
-
-
-def without_times(program: Program, events: Sequence[Event]) -> list[Insufficient]:
+def without_times(program: Program, events: EventSequence) -> list[Insufficient]:
     """The keys of a combination in sources without times, where durations have no meaning."""
-    if not isinstance(events, ColumnarEvents):
-        events = [event for event in events if not event.timed]
-    counts = keys_of(program, events)
+    counts = keys_of(program, events, untimed_only=True)
     return [Insufficient(program, source, key, have, 0, NO_TIMES) for (source, key), have in counts.items()]
 
 
-def keys_of(program: Program, events: Sequence[Event]) -> Counter[tuple[str, tuple[Value, ...]]]:
+def keys_of(
+    program: Program, events: EventSequence, *, untimed_only: bool = False
+) -> Counter[tuple[str, tuple[Value, ...]]]:
     """How many events each source and key of a combination has."""
-    if isinstance(events, ColumnarEvents) and set(program.group_by) <= _COLUMNS:
-        columns = [events.fields.get(name) for name in program.group_by]
-        if None in columns:
-            return Counter()
-        counts = Counter(zip(*(column for column in columns if column is not None), strict=True))
-        return Counter({(events.source, key): n for key, n in counts.items() if None not in key})
-    keys = ((event.source, key_of(program, event)) for event in events)
-    return Counter((source, key) for source, key in keys if key is not None)
+    if set(program.group_by) <= set(FIELDS):
+        rows = events.values("source", "timed", *program.group_by)
+    else:
+        keyed = ((event, key_of(program, event)) for event in events)
+        rows = ((event.source, event.timed, *key) for event, key in keyed if key is not None)
+    keys: Counter[tuple[str, tuple[Value, ...]]] = Counter()
+    for (source, timed, *key), count in Counter(rows).items():
+        if None not in key and not (timed and untimed_only):
+            keys[source, tuple(key)] += count
+    return keys
 
 
 def by_depth(programs: Iterable[Program]) -> list[Program]:

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from ..ingest.batch import EventSequence
 from ..language.ast import Spread
 from ..language.history import CAP, belongs, key_of
 from ..language.program import Program
@@ -35,7 +36,7 @@ class Part:
 
 def find_part(
     programs: Sequence[Program],
-    events: Sequence[Event],
+    events: EventSequence,
     *,
     as_of: datetime,
     cap: int = CAP,
@@ -45,7 +46,7 @@ def find_part(
     checked = outcome.checked
     number = {program.name: place for place, program in enumerate(programs)}
     notes = list(_notes(outcome.insufficient, number, events))
-    untimed = frozenset(event.source for event in events if not event.timed)
+    untimed = frozenset(events.untimed_sources())
     ordered = by_depth(programs)
     beyond = across(ordered)
     for program in ordered:

@@ -3,12 +3,124 @@
 from __future__ import annotations
 
 from bisect import insort
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple, overload
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
+from operator import attrgetter
+from typing import Any, NamedTuple
 
 from ..errors import Fault
-from ..models import Event
+from ..models import INPUT_SCORER, Event
 from ..models.slotted import dataclass, field
+
+Key = tuple[str, str]
+"""Source and id of an event."""
+Drop = Callable[[str, str], bool]
+"""Whether readings of a signal by a scorer do not count."""
+RowsAbout = Callable[[Mapping[str, Sequence[Any]], Collection[str], int], Iterable[int]]
+"""Called with the columns of fields, the names of readings and the number of events."""
+Unknown = dict[str, tuple[int, tuple[datetime, int, str]]]
+"""How often a name has a reading, and the order of the first event that has it."""
+
+
+class EventCollection(Collection[Event]):
+    """Events whose fields can be read without making Event objects, where those do not exist yet."""
+
+    __slots__ = ()
+
+    def values(self, *names: str) -> Iterator[Any]:
+        """Yield the fields with these names of each event: the value of one name, tuples of several."""
+        return map(attrgetter(*names), self)
+
+    def untimed_sources(self) -> set[str]:
+        """Return the sources whose events have no times of their own."""
+        return {source for source, timed in self.values("source", "timed") if not timed}
+
+    def by_key(self, keys: Collection[Key]) -> dict[Key, Event]:
+        """Return the events with these keys."""
+        return {(event.source, event.id): event for event in self if (event.source, event.id) in keys}
+
+
+class EventSequence(EventCollection, Sequence[Event]):
+    """Events in order, as objects or as columns."""
+
+    __slots__ = ()
+
+    def until(self, at: datetime) -> EventSequence:
+        """Return the events up to a time."""
+        raise NotImplementedError
+
+    def take(self, rows: Sequence[int]) -> EventSequence:
+        """Return the events of some rows, in the order of the rows."""
+        raise NotImplementedError
+
+    def mapped(self, change: Callable[[Event], Event], rows_about: RowsAbout) -> EventSequence:
+        """Return the events as `change` returns them; columns make only those that `rows_about` names."""
+        raise NotImplementedError
+
+    def without_readings(
+        self, drop: Drop, *, only_named: bool
+    ) -> tuple[EventSequence, Counter[tuple[str, str]]]:
+        """Return the events without some readings, and how many of each (signal, scorer) were dropped.
+
+        `only_named`: readings whose scorer is not named stay.
+        """
+        raise NotImplementedError
+
+    def unknown_readings(self, known: Collection[str], most: int) -> Unknown:
+        """Return the first names of readings that are not known."""
+        raise NotImplementedError
+
+
+class EventList(tuple[Event, ...], EventSequence):
+    """Event objects in order."""
+
+    __slots__ = ()
+
+    def until(self, at: datetime) -> EventList:
+        return EventList(event for event in self if event.at <= at)
+
+    def take(self, rows: Sequence[int]) -> EventList:
+        return EventList(self[row] for row in rows)
+
+    def mapped(self, change: Callable[[Event], Event], rows_about: RowsAbout) -> EventList:
+        return EventList(map(change, self))
+
+    def without_readings(self, drop: Drop, *, only_named: bool) -> tuple[EventList, Counter[tuple[str, str]]]:
+        dropped: Counter[tuple[str, str]] = Counter()
+        events = (
+            event if only_named and not event.scorers else without_readings(event, drop, dropped)
+            for event in self
+        )
+        return EventList(events), dropped
+
+    def unknown_readings(self, known: Collection[str], most: int) -> Unknown:
+        result: Unknown = {}
+        names = set(known)
+        for event in self:
+            for name in sorted(event.readings.keys() - names):
+                if name in result:
+                    result[name] = (result[name][0] + 1, result[name][1])
+                elif len(result) < most:
+                    result[name] = (1, event.order)
+        return result
+
+
+def without_readings(event: Event, drop: Drop, dropped: Counter[tuple[str, str]]) -> Event:
+    """Return the event without the readings to drop, and count them."""
+    scorers = event.scorers
+    gone = [(name, by) for name in event.readings if drop(name, by := scorers.get(name, INPUT_SCORER))]
+    if not gone:
+        return event
+    dropped.update(gone)
+    names = dict(gone)
+    left = {name: value for name, value in event.readings.items() if name not in names}
+    return event.read_as(left, {name: by for name, by in scorers.items() if name not in names})
+
+
+def sequence_of(events: Iterable[Event]) -> EventSequence:
+    """Return the events as a sequence of events; they must be in order."""
+    return events if isinstance(events, EventSequence) else EventList(events)
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +132,7 @@ class Gathered:
     first files of it. `strays` counts the cells of table columns that look like misspelt signals.
     """
 
-    events: Collection[Event]
+    events: EventCollection
     bad: tuple[Fault, ...] = ()
     bad_count: int = 0
     repeated: int = 0
@@ -32,51 +144,18 @@ class Gathered:
 
     @property
     def has_text(self) -> bool:
-        """Whether any event has a text; columns answer without making events."""
-        if isinstance(self.events, ColumnarEvents):
-            return any(self.events.fields.get("text", ()))
-        return any(event.text for event in self.events)
-
-
-class ColumnarEvents(Sequence[Event]):
-    """Events of one source whose fields can be read without making Event objects.
-
-    `fields` has the columns of fields that any event has.
-    """
-
-    __slots__ = ()
-    source: str
-    timed: bool
-    fields: dict[str, Sequence[Any]]
-
-    def event(self, row: int) -> Event:
-        """Return the event of a row."""
-        raise NotImplementedError
-
-    @overload
-    def __getitem__(self, row: int) -> Event: ...
-    @overload
-    def __getitem__(self, row: slice) -> Sequence[Event]: ...
-    def __getitem__(self, row: int | slice) -> Event | Sequence[Event]:
-        if isinstance(row, slice):
-            return [self.event(number) for number in range(*row.indices(len(self)))]
-        if not -len(self) <= row < len(self):
-            raise IndexError(row)
-        return self.event(row % len(self))
-
-    def __iter__(self) -> Iterator[Event]:
-        return map(self.event, range(len(self)))
-
-    def rows_of(self, ids: Collection[str]) -> list[int]:
-        """Return the rows of the events with these ids, in order."""
-        raise NotImplementedError
+        """Whether any event has a text."""
+        return any(self.events.values("text"))
 
 
 @dataclass(frozen=True, slots=True)
 class Batch(Gathered):
     """Everything that was read, with the events in memory and in order."""
 
-    events: Sequence[Event]
+    events: EventSequence
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "events", sequence_of(self.events))
 
 
 class Place(NamedTuple):

@@ -11,7 +11,7 @@ from ..errors import BadEvents, Fault
 from ..models import Event, Value, format_time
 from ..models.limits import Limits, over
 from ..models.slotted import dataclass, field
-from .batch import Batch, Faults, Place
+from .batch import Batch, EventList, Faults, Place
 from .errors import BadLine, shown
 from .event_parser import Fields, Rules, complete, event_of, fields_of
 from .format import Skipped
@@ -77,7 +77,7 @@ def checked_events(events: Iterable[Event], latest: datetime | None, *, skip_bad
         raise BadEvents(bad_events, more=faults.count - len(bad_events))
     ordered = in_order(good)
     timed = any(event.timed for event in ordered)
-    return Batch(ordered, bad_events, faults.count, len(good) - len(ordered), timed)
+    return Batch(EventList(ordered), bad_events, faults.count, len(good) - len(ordered), timed)
 
 
 @dataclass(slots=True)
@@ -201,7 +201,7 @@ class Collector:
                 self.add_fault(place, NO_TIME)
         events = [event for event in self._events if event.timed or event.source not in mixed]
         events.sort(key=by_order)
-        return Batch(tuple(events), **self._summary(all(event.timed for event in events), files))
+        return Batch(EventList(events), **self._summary(all(event.timed for event in events), files))
 
     def _summary(self, timed: bool, files: int) -> dict[str, Any]:
         return {

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from copy import copy
 from datetime import datetime
+from itertools import repeat
 from typing import Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..models import Event, Value, default_id, micros, moment
-from .batch import ColumnarEvents
+from ..models import INPUT_SCORER, Event, Value, default_id, micros, moment
+from .batch import Drop, EventSequence, Key, RowsAbout, Unknown, without_readings
 from .event_parser import content_of
 
 Column = Sequence[Any]
@@ -53,50 +56,132 @@ class Coded(Sequence[str | None]):
         return sum(own == value for own in self)
 
 
-class EventColumns(ColumnarEvents):
-    """Events of one source in order, as columns; an Event is made when it is asked for.
+class EventColumns(EventSequence):
+    """Events in order, as columns; an Event is made when it is asked for.
 
-    Fields that no event has are missing from `fields`.
+    Fields that no event has are missing from `fields`; `source` is there where events have several.
+    `measured` has the events that were given further readings, by row.
     """
 
-    __slots__ = ("_made", "fields", "ids", "readings", "seq", "source", "timed", "times")
+    __slots__ = ("_made", "fields", "ids", "measured", "readings", "seq", "source", "timed", "times")
 
     def __init__(
         self,
         source: str,
         times: NDArray[np.int64],
         seq: NDArray[np.int64],
-        ids: list[str | None] | None,
+        ids: Sequence[str | None] | None,
         fields: dict[str, Column],
         readings: dict[str, Readings],
         *,
         timed: bool,
+        measured: Mapping[int, Event] | None = None,
     ) -> None:
         self.source, self.times, self.seq, self.ids = source, times, seq, ids
         self.fields, self.readings, self.timed = fields, readings, timed
+        self.measured = measured or {}
         self._made: dict[str, int] = {}
         """Rows of ids that were made of content."""
 
     def __len__(self) -> int:
         return len(self.times)
 
-    def until(self, at: datetime) -> EventColumns:
-        """Return the events up to a time."""
-        rows = int(np.searchsorted(self.times, micros(at), "right"))
-        if rows == len(self):
-            return self
+    @overload
+    def __getitem__(self, row: int) -> Event: ...
+    @overload
+    def __getitem__(self, row: slice) -> Sequence[Event]: ...
+    def __getitem__(self, row: int | slice) -> Event | Sequence[Event]:
+        if isinstance(row, slice):
+            return [self.event(number) for number in range(*row.indices(len(self)))]
+        if not -len(self) <= row < len(self):
+            raise IndexError(row)
+        return self.event(row % len(self))
+
+    def __iter__(self) -> Iterator[Event]:
+        return map(self.event, range(len(self)))
+
+    def values(self, *names: str) -> Iterator[Any]:
+        columns = [self._values(name) for name in names]
+        return iter(columns[0]) if len(columns) == 1 else zip(*columns, strict=True)
+
+    def _values(self, name: str) -> Iterable[Any]:
+        if name == "at":
+            return map(moment, self.times.tolist())
+        if name == "id":
+            return map(self.id_of, range(len(self)))
+        if name == "kind" and name in self.fields:
+            return (value or "event" for value in self.fields[name])
+        constant = {"kind": "event", "source": self.source, "timed": self.timed}.get(name)
+        return self.fields.get(name) or repeat(constant, len(self))
+
+    def take(self, rows: Sequence[int]) -> EventColumns:
+        at = np.asarray(rows, np.int64)
+        rows = at.tolist()
+
+        def taken(column: Any) -> Any:
+            if isinstance(column, (Coded, np.ndarray)):
+                return column[at]
+            return [column[row] for row in rows]
+
+        measured = {}
+        if self.measured:
+            measured = {row: self.measured[old] for row, old in enumerate(rows) if old in self.measured}
         return EventColumns(
             self.source,
-            self.times[:rows],
-            self.seq[:rows],
-            None if self.ids is None else self.ids[:rows],
-            {name: column[:rows] for name, column in self.fields.items()},
-            {name: column[:rows] for name, column in self.readings.items()},
+            self.times[at],
+            self.seq[at],
+            None if self.ids is None else taken(self.ids),
+            {name: taken(column) for name, column in self.fields.items()},
+            {name: taken(column) for name, column in self.readings.items()},
             timed=self.timed,
+            measured=measured,
         )
+
+    def until(self, at: datetime) -> EventColumns:
+        rows = int(np.searchsorted(self.times, micros(at), "right"))
+        return self if rows == len(self) else self.take(range(rows))
+
+    def mapped(self, change: Callable[[Event], Event], rows_about: RowsAbout) -> EventColumns:
+        changed = dict(self.measured)
+        for row in rows_about(self.fields, self.readings, len(self)):
+            event = self.event(row)
+            if (result := change(event)) is not event:
+                changed[row] = result
+        return self._with(self.readings, changed)
+
+    def without_readings(
+        self, drop: Drop, *, only_named: bool
+    ) -> tuple[EventColumns, Counter[tuple[str, str]]]:
+        dropped: Counter[tuple[str, str]] = Counter()
+        measured = {row: without_readings(event, drop, dropped) for row, event in self.measured.items()}
+        readings = self.readings
+        if not only_named:
+            gone = {name for name in readings if drop(name, INPUT_SCORER)}
+            for name in gone:
+                rows = _rows_with(readings[name])
+                dropped[name, INPUT_SCORER] += len(set(rows.tolist()) - measured.keys())
+            readings = {name: column for name, column in readings.items() if name not in gone}
+        return self._with(readings, measured), Counter({key: n for key, n in dropped.items() if n})
+
+    def unknown_readings(self, known: Collection[str], most: int) -> Unknown:
+        first: list[tuple[int, str, int]] = []
+        for name in set(self.readings) - set(known):
+            rows = _rows_with(self.readings[name])
+            if len(rows):
+                first.append((int(rows[0]), name, len(rows)))
+        return {name: (count, self.event(row).order) for row, name, count in sorted(first)[:most]}
+
+    def _with(self, readings: dict[str, Readings], measured: Mapping[int, Event]) -> EventColumns:
+        result = copy(self)
+        if len(readings) < len(self.readings):  # ids made of content are those of the whole content
+            result.ids = [self.id_of(row) for row in range(len(self))]
+        result.readings, result.measured = readings, measured
+        return result
 
     def event(self, row: int) -> Event:
         """Return the event of a row."""
+        if row in self.measured:
+            return self.measured[row]
         fields = {name: column[row] for name, column in self.fields.items() if column[row] is not None}
         at = moment(int(self.times[row]))
         return Event(
@@ -131,48 +216,27 @@ class EventColumns(ColumnarEvents):
         self._made[made] = row
         return made
 
-    def rows_of(self, ids: Collection[str]) -> list[int]:
+    def by_key(self, keys: Collection[Key]) -> dict[Key, Event]:
+        rows = self._rows_of({own for _, own in keys})
+        events = map(self.event, rows)
+        return {(event.source, event.id): event for event in events if (event.source, event.id) in keys}
+
+    def _rows_of(self, ids: Collection[str]) -> list[int]:
         """Return the rows of the events with these ids, in order."""
         if self.ids is not None:
             rows = [row for row, own in enumerate(self.ids) if own in ids]
-            if len(rows) == len(ids):
+            if len(rows) == len(ids) or None not in self.ids:
                 return rows
         if any(name not in self._made for name in ids):
             return [row for row in range(len(self)) if self.id_of(row) in ids]
         return sorted(self._made[name] for name in ids)
 
 
-class MeasuredLines(ColumnarEvents):
-    """Event lines of which some were given further readings: `measured` has those, by row."""
-
-    __slots__ = ("fields", "lines", "measured", "source", "timed")
-
-    def __init__(self, lines: EventColumns, measured: dict[int, Event]) -> None:
-        self.lines, self.measured = lines, measured
-        self.source, self.fields, self.timed = lines.source, lines.fields, lines.timed
-
-    def __len__(self) -> int:
-        return len(self.lines)
-
-    def event(self, row: int) -> Event:
-        return self.measured.get(row) or self.lines.event(row)
-
-    def rows_of(self, ids: Collection[str]) -> list[int]:
-        return self.lines.rows_of(ids)
-
-
-def strange_names(
-    events: ColumnarEvents, known: Collection[str], most: int
-) -> dict[str, tuple[int, tuple[datetime, int, str]]]:
-    """Return how often each of the first unknown names has a reading, and the order of its first event."""
-    lines = events.lines if isinstance(events, MeasuredLines) else events
-    assert isinstance(lines, EventColumns)
-    first: list[tuple[int, str, int]] = []
-    for name in set(lines.readings) - set(known):
-        rows = np.flatnonzero([value is not None and value == value for value in lines.readings[name]])
-        if len(rows):
-            first.append((int(rows[0]), name, len(rows)))
-    return {name: (count, lines.event(row).order) for row, name, count in sorted(first)[:most]}
+def _rows_with(column: Readings) -> NDArray[np.int64]:
+    """Return the rows that have a reading."""
+    if isinstance(column, np.ndarray):
+        return np.flatnonzero(column == column)
+    return np.flatnonzero([value is not None for value in column])
 
 
 def in_order(events: EventColumns) -> EventColumns:
@@ -182,24 +246,8 @@ def in_order(events: EventColumns) -> EventColumns:
         return events
     order = np.lexsort((seq, times))
     times, seq = times[order], seq[order]
-    rows = order.tolist()
-    ties = (times[1:] == times[:-1]) & (seq[1:] == seq[:-1])
-    if ties.any():
+    if ((times[1:] == times[:-1]) & (seq[1:] == seq[:-1])).any():
+        rows = order.tolist()
         rows.sort(key=lambda row: (int(events.times[row]), int(events.seq[row]), events.id_of(row)))
         order = np.array(rows)
-    ids = events.ids
-    return EventColumns(
-        events.source,
-        times,
-        seq,
-        None if ids is None else [ids[row] for row in rows],
-        {
-            name: column[order] if isinstance(column, Coded) else [column[row] for row in rows]
-            for name, column in events.fields.items()
-        },
-        {
-            name: column[order] if isinstance(column, np.ndarray) else [column[row] for row in rows]
-            for name, column in events.readings.items()
-        },
-        timed=events.timed,
-    )
+    return events.take(order.tolist())

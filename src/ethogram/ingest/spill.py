@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import marshal
 from array import array
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from heapq import merge
 from operator import itemgetter
@@ -16,7 +16,7 @@ from zlib import crc32
 from ..models import Event, content_hash, micros, moment
 from ..models.limits import Limits
 from ..models.slotted import dataclass, field
-from .batch import Batch, Faults, Gathered, Place
+from .batch import Batch, EventCollection, Faults, Gathered, Place
 from .collector import NO_TIME, Collector, SourceState, check_kinds, id_conflict, too_many
 from .errors import BadLine
 from .event_parser import Fields, Rules, event_of
@@ -258,7 +258,7 @@ EVENT, READING, ATTRIBUTE = 1000, 40, 300
 """About how many bytes of memory an event takes, and each reading and attribute of it more."""
 
 
-class EventsOnDisk(Collection[Event]):
+class EventsOnDisk(EventCollection):
     """The events in buckets, in no order; each look at them reads them anew."""
 
     def __init__(self, buckets: Buckets) -> None:

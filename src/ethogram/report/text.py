@@ -58,7 +58,7 @@ def analysis_parts(
     histories: bool = False,
 ) -> Iterator[RenderableType]:
     """Everything to print about an analysis; `histories` lists each history with insufficient data."""
-    untimed = untimed_sources(batch)
+    untimed = batch.events.untimed_sources()
     yield headline(analysis, untimed=bool(untimed))
     detections = ranked(analysis.detections)
     yield from summary_parts(detections, untimed, verbose=verbose)
@@ -81,11 +81,6 @@ def analysis_parts(
     if lines:
         yield ""
     yield from lines
-
-
-def untimed_sources(batch: Gathered) -> set[str]:
-    """The sources whose events have no times."""
-    return set() if batch.timed else {event.source for event in batch.events if not event.timed}
 
 
 def headline(analysis: Analysis, *, untimed: bool = False) -> str:

@@ -14,6 +14,7 @@ from ...errors import BadUsage
 from ...evaluators.base import Evaluator
 from ...fields import Amount, Balance, Count, Dollars, Ratio, RecordStruct, Trait
 from ...ingest import Batch
+from ...ingest.batch import EventList
 from ...models import INPUT_SCORER, TRAITS, Event, is_indicator_name
 from ...models.record import decimals
 from ...models.slotted import dataclass, replace
@@ -229,7 +230,7 @@ def detections(a: Side, b: Side, library: Library, settings: Settings) -> Detect
 
 def _detected(side: Side, library: Library, settings: Settings) -> set[tuple[str, ...]]:
     side_settings = settings if side.scorer == INPUT_SCORER else settings_for(settings, side.scorer)
-    detected = analyze_batch(Batch(side.events), library, settings=side_settings).detections
+    detected = analyze_batch(Batch(EventList(side.events)), library, settings=side_settings).detections
     return {(d.pattern, d.source, d.subject, d.target or "", d.thread or "") for d in detected}
 
 

@@ -28,6 +28,7 @@ from ...evaluators.base import (
 from ...evaluators.pricing import Budget
 from ...evaluators.response_cache import Answers, default_path
 from ...ingest import Batch, OnDisk
+from ...ingest.batch import EventList
 from ...ingest.ordering import by_order
 from ...ingest.spill import AT, Buckets, EventsOnDisk, event_of_row, row_of, rows_of, write_rows
 from ...language.program import Program
@@ -284,9 +285,9 @@ class Evaluate:
         The caller closes what is on disk.
         """
         if isinstance(gathered, Batch):
-            events = [event for event in gathered.events if as_of is None or event.at <= as_of]
+            events = gathered.events if as_of is None else gathered.events.until(as_of)
             evaluated = self._evaluate(events)
-            return replace(gathered, events=tuple(map(evaluated.readings_of, gathered.events))), evaluated
+            return replace(gathered, events=EventList(map(evaluated.readings_of, gathered.events))), evaluated
         old = gathered.events.buckets
         with Buckets(count=1, folder=old.folder) as scratch:
             ordered = _Ordered(old, scratch.folder, None if as_of is None else micros(as_of))

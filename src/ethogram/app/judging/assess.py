@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -10,7 +10,8 @@ from pathlib import Path
 from ...config import Settings
 from ...errors import BadUsage, did_you_mean
 from ...ingest import OnDisk
-from ...models import EPOCH, Detection, Event, Verdict
+from ...ingest.batch import EventCollection
+from ...models import EPOCH, Detection, Verdict
 from ...patterns.library import Library
 from ...risk import assessment
 from ...risk.assessment import Assessment, Intervention, ResponseHistory
@@ -158,7 +159,7 @@ def _input(
 
 def assessment_input(
     analysis: Analysis,
-    events: Collection[Event],
+    events: EventCollection,
     library: Library,
     settings: Settings,
     *,
@@ -172,18 +173,13 @@ def assessment_input(
 
     if runs is None:
         runs = run_report(analysis.detections, events, as_of=analysis.as_of, settings=settings)
-    untimed: set[str] = set()
-    subjects: dict[Key, None] = {}
-    for event in events:
-        subjects.setdefault((event.source, event.subject))
-        if not event.timed:
-            untimed.add(event.source)
+    subjects = dict.fromkeys(events.values("source", "subject"))
     hook = settings.hook
     return AssessmentInput(
         analysis.detections,
         analysis.as_of,
         risk_weights(settings, library.files),
-        RiskContext(tuple(verdicts), frozenset(untimed)),
+        RiskContext(tuple(verdicts), frozenset(events.untimed_sources())),
         runs,
         tuple(subjects),
         tuple(rung for rung in RUNGS if rung in hook["rungs"] and rung not in hook["off"]),

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...ingest.event_columns import Coded, EventColumns, MeasuredLines
+from ...ingest.event_columns import Coded, EventColumns
 from ...language.ast import Expr
 from ...language.history import FIELDS
 from ...models import TRAITS, Event, is_evaluated, is_indicator_name, micros
@@ -391,6 +391,4 @@ def coded(values: Sequence[str | None]) -> Coded:
 
 def table_of(events: Sequence[Event]) -> EventTable:
     """The table of events that are in order."""
-    if isinstance(events, MeasuredLines):
-        return LineTable(events.lines, events.measured)
-    return LineTable(events) if isinstance(events, EventColumns) else EventRows(events)
+    return LineTable(events, events.measured) if isinstance(events, EventColumns) else EventRows(events)
