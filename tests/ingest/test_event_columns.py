@@ -116,6 +116,9 @@ def test_columns_are_what_the_lines_say(
         assert list(columns.events) == list(expected.events)
         assert (columns.timed, columns.files) == (expected.timed, expected.files)
         assert columns.has_text == expected.has_text
+        for names in (("subject",), ("source", "timed", "target"), ("source", "subject", "kind")):
+            counts = columns.events.counts(*names)
+            assert list(counts.items()) == list(expected.events.counts(*names).items())
 
 
 def test_a_regular_file_is_read_as_columns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -56,7 +56,7 @@ def run_report(
     others what is shown of each step, so that the length of results does not matter.
     """
     settings = settings or Settings()
-    rows = events.values("source", "thread", "kind")
+    rows = events.counts("source", "thread", "kind")
     keys = {(source, thread) for source, thread, kind in rows if kind == "action" and thread is not None}
     if not keys:
         return ()

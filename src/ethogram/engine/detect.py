@@ -106,12 +106,12 @@ def keys_of(
 ) -> Counter[tuple[str, tuple[Value, ...]]]:
     """How many events each source and key of a combination has."""
     if set(program.group_by) <= set(FIELDS):
-        rows = events.values("source", "timed", *program.group_by)
+        counts = events.counts("source", "timed", *program.group_by)
     else:
         keyed = ((event, key_of(program, event)) for event in events)
-        rows = ((event.source, event.timed, *key) for event, key in keyed if key is not None)
+        counts = Counter((event.source, event.timed, *key) for event, key in keyed if key is not None)
     keys: Counter[tuple[str, tuple[Value, ...]]] = Counter()
-    for (source, timed, *key), count in Counter(rows).items():
+    for (source, timed, *key), count in counts.items():
         if None not in key and not (timed and untimed_only):
             keys[source, tuple(key)] += count
     return keys

@@ -32,9 +32,13 @@ class EventCollection(Collection[Event]):
         """Yield the fields with these names of each event: the value of one name, tuples of several."""
         return map(attrgetter(*names), self)
 
+    def counts(self, *names: str) -> Counter[Any]:
+        """Return how many events have each value of these fields, in order of the first; see `values`."""
+        return Counter(self.values(*names))
+
     def untimed_sources(self) -> set[str]:
         """Return the sources whose events have no times of their own."""
-        return {source for source, timed in self.values("source", "timed") if not timed}
+        return {source for source, timed in self.counts("source", "timed") if not timed}
 
     def by_key(self, keys: Collection[Key]) -> dict[Key, Event]:
         """Return the events with these keys."""

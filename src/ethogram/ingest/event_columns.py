@@ -104,6 +104,26 @@ class EventColumns(EventSequence):
         columns = [self._values(name) for name in names]
         return iter(columns[0]) if len(columns) == 1 else zip(*columns, strict=True)
 
+    def counts(self, *names: str) -> Counter[Any]:
+        columns = [self.fields[name] for name in names if name in self.fields]
+        coded = [column for column in columns if isinstance(column, Coded)]
+        if len(coded) < len(columns) or "at" in names or "id" in names or not len(self):
+            return super().counts(*names)
+        codes = np.zeros(len(self), np.int64)
+        for column in coded:
+            codes = codes * (len(column.words) + 1) + column.codes + 1
+        if len(coded) > 1:
+            codes = np.unique(codes, return_inverse=True)[1]
+        count = np.bincount(codes)
+        first = np.zeros(len(count), np.int64)
+        first[codes[::-1]] = np.arange(len(codes))[::-1]
+        seen = np.flatnonzero(count)
+        seen = seen[np.argsort(first[seen])]
+        result: Counter[Any] = Counter()
+        for value, n in zip(self.take(first[seen]).values(*names), count[seen].tolist(), strict=True):
+            result[value] += n
+        return result
+
     def _values(self, name: str) -> Iterable[Any]:
         if name == "at":
             return map(moment, self.times.tolist())
@@ -114,7 +134,7 @@ class EventColumns(EventSequence):
         constant = {"kind": "event", "source": self.source, "timed": self.timed}.get(name)
         return self.fields.get(name) or repeat(constant, len(self))
 
-    def take(self, rows: Sequence[int]) -> EventColumns:
+    def take(self, rows: Sequence[int] | NDArray[np.int64]) -> EventColumns:
         at = np.asarray(rows, np.int64)
         rows = at.tolist()
 
