@@ -19,12 +19,22 @@ from ..config import Settings
 from ..engine.out_of_core import Part, Whole, find_part
 from ..errors import BadUsage, EthogramError
 from ..ingest import OnDisk
-from ..ingest.batch import EventList, EventSequence, Unknown
+from ..ingest.batch import EventSequence, Unknown
 from ..ingest.ordering import by_order
-from ..ingest.spill import AT, Buckets, EventsOnDisk, bucket_of, event_of_row, row_of, rows_of, write_rows
+from ..ingest.spill import (
+    BucketFolder,
+    Buckets,
+    EventsOnDisk,
+    bucket_of,
+    event_of_row,
+    read_bucket,
+    row_of,
+    rows_of,
+    write_rows,
+)
 from ..language.history import CAP
 from ..language.program import Program
-from ..models import EPOCH, Detection, micros
+from ..models import EPOCH, Detection
 from ..models.slotted import dataclass, replace
 from ..patterns.catalogue import load_vocabulary
 from ..patterns.library import Library
@@ -244,19 +254,17 @@ def look_at(job: Job, path: Path) -> Looked:
     """What is in one bucket."""
     events = _read(path, job.as_of)
     scored, unused, unmeasured = _scored(job, events)
-    who = {(event.source, event.subject) for event in events}
     known = known_signals(job.programs, load_vocabulary(job.settings.signals))
     names = events.unknown_readings(known, 10 * MOST_UNREAD)
     part = find_part(job.programs, scored, as_of=job.as_of, cap=job.cap)
-    return Looked(part, len(events), len(who), unused, unmeasured, names)
+    return Looked(part, len(events), len(events.counts("source", "subject")), unused, unmeasured, names)
 
 
-def _read(path: Path, as_of: datetime) -> EventList:
-    until = micros(as_of)
-    return EventList(sorted((event_of_row(row) for row in rows_of(path) if row[AT] <= until), key=by_order))
+def _read(path: Path, as_of: datetime) -> EventSequence:
+    return read_bucket(path).until(as_of)
 
 
-def _scored(job: Job, events: EventList) -> tuple[EventSequence, Counts, Counts]:
+def _scored(job: Job, events: EventSequence) -> tuple[EventSequence, Counts, Counts]:
     """The events with the readings that count, and how many do not, and why some are lacking."""
     if job.measured:
         scored, unused = only_scorers(events, job.settings.scorers)
@@ -278,8 +286,8 @@ class Prepared:
         self._made: Buckets | None = None
 
     def __enter__(self) -> Prepared:
-        if looks_beyond_subjects(self.job.programs):
-            old = self.buckets
+        old = self.buckets
+        if looks_beyond_subjects(self.job.programs) and not self._is_silent(old):
             self._made = Buckets(count=len(old.paths), folder=old.folder)
             try:
                 self._measure(old, self._made)
@@ -294,7 +302,14 @@ class Prepared:
         if self._made is not None:
             self._made.close()
 
-    def _measure(self, old: Buckets, new: Buckets) -> None:
+    def _is_silent(self, buckets: BucketFolder) -> bool:
+        """Whether no signal has anything to say of events with such fields."""
+        if buckets.fields is None:
+            return False
+        measurer = measurer_of(self.job.programs, self.job.settings)
+        return not any(measurer.needs(buckets.kinds, buckets.fields, buckets.readings).values())
+
+    def _measure(self, old: BucketFolder, new: Buckets) -> None:
         job, measurer = self.job, measurer_of(self.job.programs, self.job.settings)
         for path in old.paths:
             supplied, unused = only_scorers(_read(path, job.as_of), job.settings.scorers)

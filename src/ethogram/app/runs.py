@@ -12,7 +12,7 @@ from math import fsum
 from ..config import Settings
 from ..ingest.batch import EventCollection
 from ..ingest.ordering import by_order
-from ..ingest.spill import EventsOnDisk, event_of_row, rows_of
+from ..ingest.spill import EventsOnDisk
 from ..models import Detection, Event, rank
 from ..signals import Measurer, Options
 from .readings import only_scorers
@@ -56,7 +56,7 @@ def run_report(
     others what is shown of each step, so that the length of results does not matter.
     """
     settings = settings or Settings()
-    rows = events.counts("source", "thread", "kind")
+    rows = events.counts("source", "thread", "kind") if events.has("thread") else ()
     keys = {(source, thread) for source, thread, kind in rows if kind == "action" and thread is not None}
     if not keys:
         return ()
@@ -78,13 +78,9 @@ def run_report(
     return tuple(sorted((run.build() for run in runs.values() if run.actions), key=lambda run: run.place))
 
 
-def batches_of(events: Collection[Event]) -> Iterator[list[Event]]:
+def batches_of(events: Collection[Event]) -> Iterator[Sequence[Event]]:
     """The events in order, all at once or as they lie on disk; those of one subject are in one batch."""
-    if isinstance(events, EventsOnDisk):
-        for path in events.buckets.paths:
-            yield sorted((event_of_row(row) for row in rows_of(path)), key=by_order)
-    else:
-        yield sorted(events, key=by_order)
+    return events.parts() if isinstance(events, EventsOnDisk) else iter([sorted(events, key=by_order)])
 
 
 class RunBuilder:

@@ -46,7 +46,7 @@ class SearchResult:
         self, detections: list[Detection], insufficient: list[Insufficient], checked: dict[str, int]
     ) -> None:
         self.detections = sorted(detections, key=lambda detection: detection.order)
-        self.insufficient = insufficient
+        self.insufficient = sorted(insufficient, key=lambda item: item.order)
         self.checked = checked
 
 

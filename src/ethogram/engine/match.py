@@ -66,6 +66,11 @@ class Insufficient:
     need: int
     reason: str
 
+    @property
+    def order(self) -> tuple[str, str, tuple[str, ...]]:
+        """Sort key: pattern, source, key of the history."""
+        return self.program.name, self.source, tuple(map(str, self.key))
+
 
 @dataclass(slots=True)
 class Outcome:

@@ -5,13 +5,13 @@ All events of a subject are in one part, and so is every history.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from ..ingest.batch import EventSequence
+from ..ingest.batch import EventCollection, EventSequence
 from ..language.ast import Spread
-from ..language.history import CAP, belongs, key_of
+from ..language.history import CAP
 from ..language.program import Program
 from ..models import Detection, Event, Value
 from .combination import combine, parts_meant
@@ -19,9 +19,8 @@ from .contagion import Contacts, spread
 from .detect import SearchResult, by_depth, keys_of, search_events, without_times
 from .match import Insufficient
 
-Order = tuple[datetime, int, str]
-Note = tuple[int, Order, str, tuple[Value, ...], int, int, str]
-"""A history that cannot be judged: the number of its program, its first event, then as in Insufficient."""
+Note = tuple[int, str, tuple[Value, ...], int, int, str]
+"""A history that cannot be judged: the number of its program, then as in Insufficient."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,40 +43,22 @@ def find_part(
     """Detect within one part, whose events are in order and not after `as_of`."""
     outcome, here = search_events(programs, events, as_of=as_of, cap=cap)
     checked = outcome.checked
-    number = {program.name: place for place, program in enumerate(programs)}
-    notes = list(_notes(outcome.insufficient, number, events))
+    lacking = outcome.insufficient
     untimed = frozenset(events.untimed_sources())
     ordered = by_depth(programs)
     beyond = across(ordered)
     for program in ordered:
         checked[program.name] = len(keys_of(program, events))
         if untimed and program.timed_only:
-            last = {program.name: len(programs) + ordered.index(program)}
-            notes += _notes(without_times(program, events), last, events)
+            lacking += without_times(program, events)
         if program not in beyond:
             here += combine(program, _seen(program, here, untimed))
+    number = {program.name: place for place, program in enumerate(programs)}
+    notes = [
+        (number[item.program.name], item.source, item.key, item.have, item.need, item.reason)
+        for item in lacking
+    ]
     return Part(here, notes, checked, untimed)
-
-
-def _notes(
-    lacking: Sequence[Insufficient], number: Mapping[str, int], events: Sequence[Event]
-) -> Iterator[Note]:
-    """Histories that could not be judged, with their first events, which give their order."""
-    programs = {item.program.name: item.program for item in lacking}
-    first = {name: _firsts(program, events) for name, program in programs.items()}
-    for item in lacking:
-        order = first[item.program.name][item.source, item.key]
-        yield (number[item.program.name], order, item.source, item.key, item.have, item.need, item.reason)
-
-
-def _firsts(program: Program, events: Sequence[Event]) -> dict[tuple[str, tuple[Value, ...]], Order]:
-    record: dict[tuple[str, tuple[Value, ...]], Order] = {}
-    for event in events:
-        # A combination has no events of its own; only sources without times are noted.
-        counts = not event.timed if program.is_combination else belongs(program, event)
-        if counts and (key := key_of(program, event)) is not None:
-            record.setdefault((event.source, key), event.order)
-    return record
 
 
 def _seen(
@@ -123,11 +104,7 @@ class Whole:
                 self.detections += spread(program, seen, met, self.as_of)
             else:
                 self.detections += combine(program, seen)
-        every = [*self.programs, *self.ordered]
-        lacking = [
-            Insufficient(every[number], source, key, have, need, reason)
-            for number, _, source, key, have, need, reason in sorted(self.notes, key=lambda note: note[:2])
-        ]
+        lacking = [Insufficient(self.programs[note[0]], *note[1:]) for note in self.notes]
         names = [program.name for program in (*self.programs, *self.ordered) if program.name in self.checked]
         return SearchResult(self.detections, lacking, {name: self.checked[name] for name in names})
 
@@ -146,6 +123,8 @@ def contacts_among(events: Iterable[Event], detections: Sequence[Detection], as_
     """When subjects that have detections met: by target, or by a reply to the other's event."""
     of_interest = {(detection.source, detection.subject) for detection in detections}
     contacts: Contacts = {}
+    if isinstance(events, EventCollection) and not (events.has("target") or events.has("reply_to")):
+        return contacts
     replies: dict[tuple[str, str], list[Event]] = {}
 
     def meet(event: Event, other: str | None) -> None:

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import BadUsage, MissingExtra
-from .column_reader import ColumnReader, Irregular
+from .column_reader import NAMES, ColumnReader, Irregular, Sink
 from .errors import BadLine
-from .event_columns import Readings
+from .event_columns import Coded, Readings
 from .event_parser import Rules
 from .tables import ATTRIBUTES, OBJECTS, READINGS, Table
 
@@ -48,8 +48,8 @@ def parquet_bytes(table: Any) -> BinaryIO:
 class ArrowReader(ColumnReader):
     """Takes in record batches; Irregular where a value needs to be looked at by itself."""
 
-    def __init__(self, source: str, rules: Rules, names: Iterable[str]) -> None:
-        super().__init__(source, rules)
+    def __init__(self, source: str, rules: Rules, names: Iterable[str], sink: Sink | None = None) -> None:
+        super().__init__(source, rules, sink)
         try:
             self.table = Table.of(list(names), rules.kinds)
         except BadLine:
@@ -82,8 +82,8 @@ class ArrowReader(ColumnReader):
                 raise Irregular
             elif place.name == "at":
                 times = _times(column)
-            elif place.name in self.words:
-                self.words[place.name].add_coded(self.rows, *_encoded(column))
+            elif place.name in NAMES:
+                fields[place.name] = Coded(*_encoded(column))
             else:
                 fields[place.name] = _texts(column, is_number=place.name == "seq")
             if number in self.table.strays:

@@ -36,6 +36,10 @@ class EventCollection(Collection[Event]):
         """Return how many events have each value of these fields, in order of the first; see `values`."""
         return Counter(self.values(*names))
 
+    def has(self, name: str) -> bool:
+        """Whether any event has a value in this field."""
+        return any(value is not None for value in self.values(name))
+
     def untimed_sources(self) -> set[str]:
         """Return the sources whose events have no times of their own."""
         return {source for source, timed in self.counts("source", "timed") if not timed}

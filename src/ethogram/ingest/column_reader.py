@@ -7,10 +7,10 @@ slower and explains every fault. What this way accepts, that one reads as the sa
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from itertools import chain
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,7 @@ from .event_parser import CATEGORY, LARGEST, LAST_SECOND, NUMBER, Rules, checked
 
 NAMES = ("source", "subject", "target", "reply_to", "thread", "session", "kind")
 """Fields whose texts come again and again."""
+Fields = dict[str, Column]
 FIRST, LAST = micros(datetime.min.replace(tzinfo=UTC)), micros(datetime.max.replace(tzinfo=UTC))
 
 
@@ -32,35 +33,28 @@ class Irregular(Exception):
 class Words:
     """A column of texts under construction; rows that it was not given have none."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self) -> None:
         self._numbers: dict[str | None, int] = {None: -1}
-        if name != "subject":
-            self._numbers[""] = -1
-        self._none = len(self._numbers)
         self._parts: list[NDArray[np.int32]] = []
         self._rows = 0
 
-    def add(self, row: int, texts: Iterable[str | None]) -> None:
+    def add(self, row: int, column: Column) -> None:
         """Add the texts of rows from this one on."""
-        column = texts if isinstance(texts, Sequence) else list(texts)
-        self._learn(dict.fromkeys(column))
-        self._put(row, np.fromiter(map(self._numbers.__getitem__, column), np.int32, len(column)))
-
-    def add_coded(self, row: int, codes: NDArray[np.int64], words: Sequence[str]) -> None:
-        """Add rows by the numbers of their words, -1 where there is none."""
-        self._learn(words)
-        self._put(row, np.array([*map(self._numbers.__getitem__, words), -1], np.int32)[codes])
+        words = column.words if isinstance(column, Coded) else dict.fromkeys(column)
+        for word in words:
+            self._numbers.setdefault(word, len(self._numbers) - 1)
+        if isinstance(column, Coded):
+            codes = np.array([*map(self._numbers.__getitem__, words), -1], np.int32)[column.codes]
+        else:
+            codes = np.fromiter(map(self._numbers.__getitem__, column), np.int32, len(column))
+        self._put(row, codes)
 
     def column(self, rows: int) -> Coded | None:
         """Return the column of so many rows, None where no row has a text."""
         self._put(rows, np.empty(0, np.int32))
-        words = [word for word in self._numbers if word is not None][self._none - 1 :]
         codes = np.concatenate(self._parts)
+        words = [word for word in self._numbers if word is not None]
         return Coded(codes, words) if (codes >= 0).any() else None
-
-    def _learn(self, words: Iterable[str | None]) -> None:
-        for word in words:
-            self._numbers.setdefault(word, len(self._numbers) - self._none)
 
     def _put(self, row: int, codes: NDArray[np.int32]) -> None:
         if row > self._rows:
@@ -69,122 +63,198 @@ class Words:
         self._rows = row + len(codes)
 
 
-class ColumnReader:
-    """Gathers chunks of columns that make one source; Irregular where they need a closer look."""
+class Sink(Protocol):
+    """Where chunks go instead of into memory."""
 
-    def __init__(self, source: str, rules: Rules) -> None:
-        self.source, self.rules = source, rules
+    def put(
+        self,
+        seq: NDArray[np.int64],
+        times: NDArray[np.int64],
+        fields: Fields,
+        readings: dict[str, Readings],
+        *,
+        timed: bool,
+    ) -> None:
+        """Take the rows of a chunk."""
+        ...
+
+
+class ColumnReader:
+    """Gathers chunks of columns that make one source; Irregular where they need a closer look.
+
+    With a `sink` the chunks go there, and only what all of them must agree on is remembered.
+    """
+
+    def __init__(self, source: str, rules: Rules, sink: Sink | None = None) -> None:
+        self.source, self.rules, self.sink = source, rules, sink
         self.rows = 0
-        self.timed = True
+        self.timed: bool | None = None
         self.strays: dict[str, int] = {}
-        self.words = {name: Words(name) for name in NAMES}
+        self._words: dict[str, Words] = {}
         self._lists: dict[str, list[Any]] = {}
-        self._times: list[NDArray[np.int64] | None] = []
+        self._seq: list[NDArray[np.int64]] = []
+        self._times: list[NDArray[np.int64]] = []
         self._chunks: list[tuple[int, dict[str, Readings]]] = []
+        self._kinds: dict[str, type] = {}
+        self._hashes: list[NDArray[np.int64]] = []
+        self._lacks_ids = self._has_seq = False
 
     def add_chunk(
         self,
         rows: int,
         times: NDArray[np.int64] | None,
-        fields: Mapping[str, Sequence[Any]],
+        fields: Mapping[str, Column],
         readings: dict[str, Readings],
     ) -> None:
         """Add rows: times in microseconds if there are any, other fields by name, readings by signal."""
-        self._times.append(times)
-        self._chunks.append((rows, readings))
-        for name, column in fields.items():
-            if name in self.words:
-                self.words[name].add(self.rows, column)
-            else:
-                known = self._lists.setdefault(name, [])
-                known += [None] * (self.rows - len(known))
-                known += column
-        self.rows += rows
-        if self.rows > self.rules.limits.events:
+        if self.rows + rows > self.rules.limits.events:
             raise Irregular
+        checked = self._checked(rows, fields)
+        seq = self._places(rows, checked.pop("seq", ()))
+        times = self._checked_times(times, seq)
+        timed = bool(self.timed)
+        if self.sink is not None:
+            self._remember_ids(rows, checked.get("id", ()))
+            self._learn_kinds(readings)
+            self.sink.put(seq, times, checked, readings, timed=timed)
+            self.rows += rows
+        else:
+            self.keep(seq, times, checked, readings, timed=timed)
 
     def columns(self) -> EventColumns:
         """Return what was read, in order."""
         if not self.rows:
             raise Irregular
-        lists: dict[str, Column] = {}
+        fields: dict[str, Column] = {}
         for name, known in self._lists.items():
             known += [None] * (self.rows - len(known))
             if known.count(None) < self.rows:
-                lists[name] = known
-        for name, words in self.words.items():
+                fields[name] = known
+        for name, words in self._words.items():
             if (column := words.column(self.rows)) is not None:
-                self._check_names(name, column)
-                lists[name] = column
-        if "subject" not in lists or lists["subject"].count(None):
-            raise Irregular
-        if set(getattr(lists.pop("source", None), "words", ())) - {self.source}:
-            raise Irregular
-        ids = self._ids(lists.pop("id", []))
-        seq = self._seq(lists.pop("seq", []), has_ids=ids is not None and None not in ids)
-        times = self._joined_times(seq)
-        self._check_texts(lists)
-        events = EventColumns(self.source, times, seq, ids, lists, self._joined(), timed=self.timed)
-        return in_order(events)
+                fields[name] = column
+        ids = fields.pop("id", None)
+        seq = np.concatenate(self._seq)
+        self._check_ids(ids, seq)
+        times, timed = np.concatenate(self._times), bool(self.timed)
+        return in_order(EventColumns(self.source, times, seq, ids, fields, self._joined(), timed=timed))
 
-    def _check_names(self, name: str, column: Coded) -> None:
-        blank = name == "subject" and not all(map(str.strip, column.words))
-        if blank or max(map(len, column.words)) > self.rules.limits.name:
+    def check_whole(self) -> None:
+        """Raise Irregular where what went into the sink has an id twice; its ids were checked by hash."""
+        if not self.rows or (self._lacks_ids and self._has_seq):
+            raise Irregular
+        hashes = np.sort(np.concatenate([np.empty(0, np.int64), *self._hashes]))
+        if (hashes[1:] == hashes[:-1]).any():
             raise Irregular
 
-    def _ids(self, values: Column) -> list[str | None] | None:
-        column = [None if value is None or value == "" else str(value) for value in values]
-        missing = column.count(None)
-        if missing == len(column):
-            return None
-        unique = set(column)
-        if len(unique) - bool(missing) + missing != len(column):
+    def keep(
+        self,
+        seq: NDArray[np.int64],
+        times: NDArray[np.int64],
+        fields: Fields,
+        readings: dict[str, Readings],
+        *,
+        timed: bool,
+    ) -> None:
+        """Add rows whose fields are checked."""
+        self.timed = timed
+        self._learn_kinds(readings)
+        self._seq.append(seq)
+        self._times.append(times)
+        self._chunks.append((len(seq), readings))
+        for name, column in fields.items():
+            if name in NAMES:
+                self._words.setdefault(name, Words()).add(self.rows, column)
+            else:
+                known = self._lists.setdefault(name, [])
+                known += [None] * (self.rows - len(known))
+                known += column
+        self.rows += len(seq)
+
+    def _learn_kinds(self, readings: dict[str, Readings]) -> None:
+        for name, column in readings.items():
+            if _has_values(column) and self._kinds.setdefault(name, type(column)) is not type(column):
+                raise Irregular
+
+    def _checked(self, rows: int, fields: Mapping[str, Column]) -> Fields:
+        """Return the fields of a chunk that have values, each as it should be."""
+        limits = self.rules.limits
+        checked: Fields = {}
+        for name, column in fields.items():
+            if name == "attributes":
+                column = self._attributes(column)
+            elif name == "id":
+                column = [None if value is None or value == "" else str(value) for value in column]
+            if name in NAMES:
+                column = self._names(name, column)
+            elif name in ("text", "id"):
+                most = limits.text if name == "text" else limits.name
+                if max(map(len, filter(None, column)), default=0) > most:
+                    raise Irregular
+            if column.count(None) < rows:
+                checked[name] = column
+        if "subject" not in checked or checked["subject"].count(None):
             raise Irregular
-        unique.discard(None)
-        if max(map(len, unique)) > self.rules.limits.name:  # type: ignore[arg-type]
+        checked.pop("source", None)
+        return checked
+
+    def _names(self, name: str, column: Column) -> Column:
+        words = set(column.words if isinstance(column, Coded) else column) - {None}
+        if "" in words and name != "subject":
+            words.discard("")
+            column = [value or None for value in column]
+        if name == "subject" and not all(map(str.strip, words)):
+            raise Irregular
+        if max(map(len, words), default=0) > self.rules.limits.name:
+            raise Irregular
+        if name == "source" and words - {self.source}:
             raise Irregular
         return column
 
-    def _seq(self, values: Column, has_ids: bool) -> NDArray[np.int64]:
-        if not values:
-            return np.arange(self.rows, dtype=np.int64)
-        seq = np.array([number if own is None else own for number, own in enumerate(values)], np.int64)
-        if not has_ids and len(np.unique(seq)) < len(seq):
-            raise Irregular  # ids are made of it
-        return seq
+    def _attributes(self, column: Column) -> Column:
+        limits = self.rules.limits
+        try:
+            return [None if own is None else checked_attributes(own, limits) or None for own in column]
+        except BadLine:
+            raise Irregular from None
 
-    def _joined_times(self, seq: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the times, or positions in seconds where no event has one, and note which."""
-        values = [times for times in self._times if times is not None]
-        latest = self.rules.latest
-        self.timed = bool(values)
+    def _places(self, rows: int, values: Column) -> NDArray[np.int64]:
+        """Return the places of the rows: their own, or their numbers."""
+        numbers = range(self.rows, self.rows + rows)
         if not values:
+            return np.array(numbers, np.int64)
+        self._has_seq = True
+        pairs = zip(numbers, values, strict=True)
+        return np.array([number if own is None else own for number, own in pairs], np.int64)
+
+    def _checked_times(self, times: NDArray[np.int64] | None, seq: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the times, or positions in seconds where no event has one."""
+        latest = self.rules.latest
+        if self.timed is None:
+            self.timed = times is not None
+        if self.timed is not (times is not None):
+            raise Irregular
+        if times is None:
             last = LAST_SECOND if latest is None else int(latest.timestamp())
             if int(seq.max()) > last:
                 raise Irregular
             return seq * 1_000_000
-        times = np.concatenate(values)
-        lowest, highest = int(times.min()), int(times.max())
-        late = latest is not None and highest > micros(latest)
-        if len(times) != self.rows or lowest < FIRST or highest > LAST or late:
+        late = latest is not None and int(times.max()) > micros(latest)
+        if late or int(times.min()) < FIRST or int(times.max()) > LAST:
             raise Irregular
         return times
 
-    def _check_texts(self, lists: dict[str, Column]) -> None:
-        limits = self.rules.limits
-        if max(map(len, filter(None, lists.get("text", ()))), default=0) > limits.text:
+    def _check_ids(self, ids: Column | None, seq: NDArray[np.int64]) -> None:
+        missing = self.rows if ids is None else ids.count(None)
+        if ids is not None and len(set(ids)) - bool(missing) + missing != self.rows:
             raise Irregular
-        if "attributes" not in lists:
-            return
-        try:
-            checked = [
-                None if attributes is None else checked_attributes(attributes, limits) or None
-                for attributes in lists.pop("attributes")
-            ]
-        except BadLine:
-            raise Irregular from None
-        if checked.count(None) < len(checked):
-            lists["attributes"] = checked
+        if missing and self._has_seq and len(np.unique(seq)) < self.rows:
+            raise Irregular  # ids are made of it
+
+    def _remember_ids(self, rows: int, ids: Column) -> None:
+        known = [hash(own) for own in ids if own is not None]
+        self._lacks_ids = self._lacks_ids or len(known) < rows
+        self._hashes.append(np.array(known, np.int64))
 
     def reading(self, name: str, column: Sequence[Any] | NDArray[np.float64]) -> Readings:
         """Return the checked values of one signal in a chunk."""
@@ -214,17 +284,14 @@ class ColumnReader:
         return list(column)
 
     def _joined(self) -> dict[str, Readings]:
-        """Return the readings of all chunks by signal; Irregular where one is a number and a text."""
-        names = dict.fromkeys(chain.from_iterable(readings for _, readings in self._chunks))
+        """Return the readings of all chunks by signal."""
         out: dict[str, Readings] = {}
-        for name in names:
+        for name, kind in self._kinds.items():
             parts = [(rows, readings.pop(name, None)) for rows, readings in self._chunks]
-            kinds = {type(part) for _, part in parts if part is not None and _has_values(part)}
-            if len(kinds) > 1:
-                raise Irregular
-            if kinds == {list}:
-                out[name] = [value for rows, part in parts for value in (part or [None] * rows)]
-            elif kinds:
+            if kind is list:
+                texts = (part if isinstance(part, list) else [None] * rows for rows, part in parts)
+                out[name] = list(chain.from_iterable(texts))
+            else:
                 filled = [np.full(rows, np.nan) if part is None else np.asarray(part) for rows, part in parts]
                 out[name] = np.concatenate(filled)
         self._chunks.clear()

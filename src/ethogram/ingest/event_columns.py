@@ -56,6 +56,15 @@ class Coded(Sequence[str | None]):
         return sum(own == value for own in self)
 
 
+def coded(values: Sequence[str | None]) -> Coded:
+    """Return the column with each text once."""
+    if isinstance(values, Coded):
+        return values
+    words = [text for text in dict.fromkeys(values) if text is not None]
+    numbers: dict[str | None, int] = {None: -1, **{text: number for number, text in enumerate(words)}}
+    return Coded(np.fromiter(map(numbers.__getitem__, values), np.int64, len(values)), words)
+
+
 class EventColumns(EventSequence):
     """Events in order, as columns; an Event is made when it is asked for.
 
@@ -123,6 +132,9 @@ class EventColumns(EventSequence):
         for value, n in zip(self.take(first[seen]).values(*names), count[seen].tolist(), strict=True):
             result[value] += n
         return result
+
+    def has(self, name: str) -> bool:
+        return name in self.fields
 
     def _values(self, name: str) -> Iterable[Any]:
         if name == "at":

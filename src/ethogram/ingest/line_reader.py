@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from ..models import micros
 from ..models.limits import FREE_RECORDS
-from .column_reader import NAMES, ColumnReader, Irregular
+from .column_reader import NAMES, ColumnReader, Irregular, Sink
 from .errors import BadLine
 from .event_columns import Readings
 from .event_parser import LARGEST_SEQ, Rules
@@ -140,8 +140,8 @@ def _utc_times(texts: Sequence[str], like: str) -> NDArray[np.int64] | None:
 class LineReader(ColumnReader):
     """Decodes event lines of files that make one source; Irregular where they need a closer look."""
 
-    def __init__(self, source: str, rules: Rules) -> None:
-        super().__init__(source, rules)
+    def __init__(self, source: str, rules: Rules, sink: Sink | None = None) -> None:
+        super().__init__(source, rules, sink)
         self._alike: Alike | None = None
         self._misses = 0
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from datetime import datetime
 from pathlib import Path
-from typing import Any, BinaryIO, TypeVar
+from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
 
 from .. import registry
 from ..errors import BadEvents, BadUsage, Fault
@@ -23,7 +23,7 @@ from .event_parser import CATEGORY, NUMBER, Range, Rules
 from .format import HEAD, NOT_UTF_8, UTF_16, Input, Record, choose
 from .formats.jsonl import JsonLines
 from .formats.parquet import Parquet, open_columns
-from .spill import BUCKETS, OnDisk, SpillingCollector
+from .spill import BUCKETS, EventsOnDisk, OnDisk, SpillingCollector
 from .streams import BOM, GZIP, decompress, read_head, rewind
 
 STDIN = "-"
@@ -40,6 +40,9 @@ COLUMNS_RATIO = 3
 """About how many times as large as a file of event lines its columns are in memory while it is read."""
 Progress = Callable[[int, int], None]
 """Called with the bytes read so far, and the bytes of all files."""
+if TYPE_CHECKING:
+    from .column_reader import ColumnReader, Sink
+
 B = TypeVar("B", Batch, OnDisk, Batch | OnDisk)
 
 
@@ -155,7 +158,8 @@ def read_events(
     """
     rules = _rules(limits, kinds, ranges, latest)
     inputs = _find(paths)
-    if check is None and (batch := _read_columns(inputs, source, rules, progress)) is not None:
+    batch = None if check is not None else _read_columns(inputs, source, rules, progress)
+    if isinstance(batch, Batch):
         return batch
     collector = Collector(source, rules, check)
     files = _read_files(inputs, stdin, rules, collector, progress)
@@ -184,12 +188,10 @@ def gather_events(
     rules = _rules(limits, kinds, ranges, latest)
     files = _find(paths)
     size = sum(file.size * (GZIP_RATIO if file.path.endswith(".gz") else 1) for file in files)
-    if (
-        COLUMNS_RATIO * size <= memory
-        and (batch := _read_columns(files, source, rules, progress)) is not None
-    ):
-        return batch
     buckets = min(MOST_BUCKETS, max(BUCKETS, size // BUCKET_BYTES))
+    where = None if COLUMNS_RATIO * size <= memory else (buckets, folder)
+    if (gathered := _read_columns(files, source, rules, progress, where)) is not None:
+        return gathered
     collector = SpillingCollector(source, rules, memory, count=buckets, folder=folder)
     try:
         return _checked(collector.gathered(_read_files(files, stdin, rules, collector, progress)), skip_bad)
@@ -244,42 +246,69 @@ def _checked(batch: B, skip_bad: bool) -> B:
 
 
 def _read_columns(
-    files: Sequence[InputFile], source: str, rules: Rules, progress: Progress | None
-) -> Batch | None:
-    """Return the batch of files of nothing but regular event lines; None where they need a closer look."""
+    files: Sequence[InputFile],
+    source: str,
+    rules: Rules,
+    progress: Progress | None,
+    spill: tuple[int, Path | None] | None = None,
+) -> Batch | OnDisk | None:
+    """Return the events of files of nothing but regular event lines; None where they need a closer look.
+
+    With `spill` they are on disk, in so many buckets in a new folder inside that folder.
+    """
     if sum(file.size for file in files) < COLUMNS_FROM or any(file.path == STDIN for file in files):
         return None
+    from .column_reader import Irregular
+    from .column_spill import ColumnBuckets
+
+    buckets = None if spill is None else ColumnBuckets(source, count=spill[0], folder=spill[1])
+    try:
+        with without_collection():
+            reader = _columns_of(files, source, rules, progress, buckets)
+            if reader is None:
+                return None
+            whole: dict[str, Any] = {"files": len(files), "strays": reader.strays}
+            if buckets is None:
+                return Batch(reader.columns(), timed=bool(reader.timed), **whole)
+            reader.check_whole()
+            buckets.flush()
+            done, buckets = OnDisk(EventsOnDisk(buckets), timed=bool(reader.timed), **whole), None
+            return done
+    except (OSError, Unreadable, Irregular):
+        return None
+    finally:
+        if buckets is not None:
+            buckets.close()
+
+
+def _columns_of(
+    files: Sequence[InputFile], source: str, rules: Rules, progress: Progress | None, sink: Sink | None
+) -> ColumnReader | None:
+    """Return what has read the files; None where one is of a format that has no columns."""
     from .arrow import BATCH_ROWS, ArrowReader
-    from .column_reader import ColumnReader, Irregular
     from .line_reader import LineReader
 
     reader: ColumnReader | None = None
     lines: LineReader | None = None
     total, before = sum(file.size for file in files), 0
-    try:
-        with without_collection():
-            for file in files:
-                with open_file(file, None, rules.limits) as opened:
-                    adapter = choose(opened.head, file.name)
-                    if isinstance(adapter, JsonLines):
-                        reader = lines = lines or LineReader(source, rules)
-                        steps = lines.read(opened.stream, opened.compressed)
-                    elif isinstance(adapter, Parquet) and len(files) == 1 and opened.compressed is None:
-                        parquet = open_columns(_input(file, opened, rules))
-                        reader = arrow = ArrowReader(source, rules, parquet.schema_arrow.names)
-                        steps = arrow.take(parquet.iter_batches(BATCH_ROWS))
-                    else:
-                        return None
-                    for _ in steps:
-                        if progress is not None:
-                            within = opened.handle.tell() if opened.handle.seekable() else 0
-                            progress(min(before + min(within, file.size), total), total)
-                before += file.size
-            if reader is None:
+    for file in files:
+        with open_file(file, None, rules.limits) as opened:
+            adapter = choose(opened.head, file.name)
+            if isinstance(adapter, JsonLines):
+                reader = lines = lines or LineReader(source, rules, sink)
+                steps = lines.read(opened.stream, opened.compressed)
+            elif isinstance(adapter, Parquet) and len(files) == 1 and opened.compressed is None:
+                parquet = open_columns(_input(file, opened, rules))
+                reader = arrow = ArrowReader(source, rules, parquet.schema_arrow.names, sink)
+                steps = arrow.take(parquet.iter_batches(BATCH_ROWS))
+            else:
                 return None
-            return Batch(reader.columns(), timed=reader.timed, files=len(files), strays=reader.strays)
-    except (OSError, Unreadable, Irregular):
-        return None
+            for _ in steps:
+                if progress is not None:
+                    within = opened.handle.tell() if opened.handle.seekable() else 0
+                    progress(min(before + min(within, file.size), total), total)
+        before += file.size
+    return reader
 
 
 def read_frame(
@@ -305,7 +334,7 @@ def read_frame(
             reader = ArrowReader(source, rules, table.schema.names)
             for _ in reader.take(table.to_batches()):
                 pass
-            return Batch(reader.columns(), timed=reader.timed, strays=reader.strays)
+            return Batch(reader.columns(), timed=bool(reader.timed), strays=reader.strays)
     except Irregular:
         pass
     collector = Collector(source, rules)

@@ -4,22 +4,25 @@ from __future__ import annotations
 
 import marshal
 from array import array
-from collections.abc import Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from datetime import datetime
 from heapq import merge
+from itertools import chain
 from operator import itemgetter
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, Self
 from zlib import crc32
 
 from ..models import Event, content_hash, micros, moment
 from ..models.limits import Limits
 from ..models.slotted import dataclass, field
-from .batch import Batch, EventCollection, Faults, Gathered, Place
+from .batch import Batch, EventCollection, EventList, EventSequence, Faults, Gathered, Place
 from .collector import NO_TIME, Collector, SourceState, check_kinds, id_conflict, too_many
 from .errors import BadLine
 from .event_parser import Fields, Rules, event_of
+from .ordering import by_order
 
 # Every history holds the subject in its key, so a bucket has all that its histories need. Rows are read by
 # the same program only, so they are in Python's marshal format, six times as quick as pickles.
@@ -63,8 +66,53 @@ def bucket_of(source: str, subject: str, count: int) -> int:
     return crc32(f"{source}\0{subject}".encode("utf-8", "surrogatepass")) % count
 
 
-class Buckets:
-    """Rows on disk, in a folder of its own that is removed at the end.
+class BucketFolder:
+    """Files of buckets, in a folder of its own that is removed at the end."""
+
+    suffix = ""
+    fields: set[str] | None = None
+    """Optional fields that any event has, with the kinds of events and names of readings; None if unknown."""
+    kinds: Collection[str | None] = ()
+    readings: Collection[str] = ()
+
+    def __init__(self, *, count: int = BUCKETS, folder: Path | None = None) -> None:
+        self.total = 0
+        self.newest = -(2**63)
+        self._folder = TemporaryDirectory(prefix="ethogram-", dir=folder)
+        self.folder = Path(self._folder.name)
+        self.paths = [self.folder / f"{number:04d}{self.suffix}" for number in range(count)]
+        self._files: list[BinaryIO] = []
+
+    def flush(self) -> None:
+        """Write everything that was put."""
+        for file in self._files:
+            file.close()
+        self._files = []
+
+    def close(self) -> None:
+        """Remove everything written."""
+        for file in self._files:
+            file.close()
+        self._files = []
+        self._folder.cleanup()
+
+    def has(self, name: str) -> bool:
+        """Whether any event may have a value in this field."""
+        return self.fields is None or name in self.fields
+
+    def _open(self) -> list[BinaryIO]:
+        self._files = self._files or [path.open("ab") for path in self.paths]
+        return self._files
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+
+class Buckets(BucketFolder):
+    """Rows on disk.
 
     >>> with Buckets(count=2) as buckets:
     ...     buckets.put(row_of(Event.sample()))
@@ -74,14 +122,9 @@ class Buckets:
     """
 
     def __init__(self, *, count: int = BUCKETS, folder: Path | None = None) -> None:
-        self.total = 0
-        self.newest = -(2**63)
-        self._folder = TemporaryDirectory(prefix="ethogram-", dir=folder)
-        self.folder = Path(self._folder.name)
-        self.paths = [self.folder / f"{number:04d}" for number in range(count)]
+        super().__init__(count=count, folder=folder)
         self._waiting: list[list[Row]] = [[] for _ in self.paths]
         self._left = AT_ONCE
-        self._files: list[BinaryIO] = []
 
     def put(self, row: Row) -> None:
         """Add a row; it is on disk after `flush`."""
@@ -94,17 +137,14 @@ class Buckets:
             self._write()
 
     def _write(self) -> None:
-        self._files = self._files or [path.open("ab") for path in self.paths]
-        for file, rows in zip(self._files, self._waiting, strict=True):
-            _put(file, rows)
+        for file, rows in zip(self._open(), self._waiting, strict=True):
+            put_rows(file, rows)
         self._left = AT_ONCE
 
     def flush(self) -> None:
         """Write everything that was put."""
         self._write()
-        for file in self._files:
-            file.close()
-        self._files = []
+        super().flush()
 
     def rows(self, number: int) -> Iterator[Row]:
         """Yield the rows of one bucket as they came, few of them in memory at a time."""
@@ -114,27 +154,34 @@ class Buckets:
         """Yield the rows of all buckets in the order of their numbers, as each was written."""
         return merge(*map(rows_of, self.paths), key=itemgetter(NUMBER))
 
-    def close(self) -> None:
-        """Remove everything written."""
-        for file in self._files:
-            file.close()
-        self._files = []
-        self._folder.cleanup()
 
-    def __enter__(self) -> Buckets:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.close()
-
-
-def rows_of(path: Path) -> Iterator[Row]:
-    """Yield the rows in a file."""
+def pieces_of(path: Path) -> Iterator[Any]:
+    """Yield the pieces of a file, as they were put there."""
     if not path.exists():
         return
     with path.open("rb") as file:
         while length := file.read(LENGTH):
-            yield from marshal.loads(file.read(int.from_bytes(length, "little")))
+            yield marshal.loads(file.read(int.from_bytes(length, "little")))
+
+
+def put_piece(file: BinaryIO, piece: Any) -> None:
+    """Add a piece, plain data, to a file."""
+    packed = marshal.dumps(piece)
+    file.write(len(packed).to_bytes(LENGTH, "little") + packed)
+
+
+def rows_of(path: Path) -> Iterator[Row]:
+    """Yield the rows in a file."""
+    return chain.from_iterable(pieces_of(path))
+
+
+def read_bucket(path: Path) -> EventSequence:
+    """Return the events of a bucket of rows or of columns, in order."""
+    if path.suffix:
+        from .column_spill import read_columns
+
+        return read_columns(path)
+    return EventList(sorted(map(event_of_row, rows_of(path)), key=by_order))
 
 
 def write_rows(path: Path, rows: Iterable[Row]) -> None:
@@ -144,14 +191,14 @@ def write_rows(path: Path, rows: Iterable[Row]) -> None:
         for row in rows:
             waiting.append(row)
             if len(waiting) >= INSERT_ROWS:
-                _put(file, waiting)
-        _put(file, waiting)
+                put_rows(file, waiting)
+        put_rows(file, waiting)
 
 
-def _put(file: BinaryIO, rows: list[Row]) -> None:
+def put_rows(file: BinaryIO, rows: list[Row]) -> None:
+    """Move rows, if there are any, into a file."""
     if rows:
-        packed = marshal.dumps(rows)
-        file.write(len(packed).to_bytes(LENGTH, "little") + packed)
+        put_piece(file, rows)
         rows.clear()
 
 
@@ -261,11 +308,24 @@ EVENT, READING, ATTRIBUTE = 1000, 40, 300
 class EventsOnDisk(EventCollection):
     """The events in buckets, in no order; each look at them reads them anew."""
 
-    def __init__(self, buckets: Buckets) -> None:
+    def __init__(self, buckets: BucketFolder) -> None:
         self.buckets = buckets
 
+    def parts(self) -> Iterator[EventSequence]:
+        """Yield the events bucket by bucket, each in order; those of one subject are in one bucket."""
+        return map(read_bucket, self.buckets.paths)
+
     def __iter__(self) -> Iterator[Event]:
-        return (event_of_row(row) for path in self.buckets.paths for row in rows_of(path))
+        return chain.from_iterable(self.parts())
+
+    def values(self, *names: str) -> Iterator[Any]:
+        return chain.from_iterable(part.values(*names) for part in self.parts())
+
+    def counts(self, *names: str) -> Counter[Any]:
+        return sum((part.counts(*names) for part in self.parts()), Counter())
+
+    def has(self, name: str) -> bool:
+        return self.buckets.has(name) and super().has(name)
 
     def __len__(self) -> int:
         return self.buckets.total

@@ -18,7 +18,7 @@ class Limits:
     10000000
     """
 
-    events: int = 5_000_000
+    events: int = 50_000_000
     line: int = 1_000_000
     """Bytes of one line, row or array element."""
     unpacked: int = 4 * 2**30

@@ -225,19 +225,7 @@ class Measurer:
     ) -> Iterator[int]:
         """The rows at which a signal may have something to say, of columns of events with these readings."""
         kinds = fields.get("kind", [None] * count)
-        known = {*readings, *(signal.name for signal in self.signals)}
-        about: dict[str | None, list[tuple[frozenset[str], bool]]] = {}
-        for kind in set(kinds):
-            plain = kind in PLAIN
-            about[kind] = list(
-                {
-                    (frozenset(signal.reads if plain else ()), signal.scope == "thread")
-                    for signal in self._of_kind(kind or "event")
-                    if not signal.starts or not known.isdisjoint(signal.starts)
-                    if signal.scope != "thread" or "thread" in fields
-                    if not plain or not signal.reads or not fields.keys().isdisjoint(signal.reads)
-                }
-            )
+        about = self.needs(set(kinds), fields, readings)
         if not any(about.values()):
             return
         threads = fields.get("thread", [None] * count)
@@ -253,6 +241,28 @@ class Measurer:
                 if not reads or any(name in present and present[name][row] is not None for name in reads):
                     yield row
                     break
+
+    def needs(
+        self, kinds: Collection[str | None], fields: Collection[str], readings: Collection[str]
+    ) -> dict[str | None, list[tuple[frozenset[str], bool]]]:
+        """By kind of event, of which any field must be there (none: always), and whether the thread must.
+
+        For events that have no other fields and readings than these.
+        """
+        known = {*readings, *(signal.name for signal in self.signals)}
+        about: dict[str | None, list[tuple[frozenset[str], bool]]] = {}
+        for kind in kinds:
+            plain = kind in PLAIN
+            about[kind] = list(
+                {
+                    (frozenset(signal.reads if plain else ()), signal.scope == "thread")
+                    for signal in self._of_kind(kind or "event")
+                    if not signal.starts or not known.isdisjoint(signal.starts)
+                    if signal.scope != "thread" or "thread" in fields
+                    if not plain or not signal.reads or not set(signal.reads).isdisjoint(fields)
+                }
+            )
+        return about
 
     def forget(self, source: str, subject: str) -> None:
         """Let go of what is remembered of a subject and its runs."""

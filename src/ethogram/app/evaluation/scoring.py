@@ -30,10 +30,19 @@ from ...evaluators.response_cache import Answers, default_path
 from ...ingest import Batch, OnDisk
 from ...ingest.batch import EventList
 from ...ingest.ordering import by_order
-from ...ingest.spill import AT, Buckets, EventsOnDisk, event_of_row, row_of, rows_of, write_rows
+from ...ingest.spill import (
+    BucketFolder,
+    Buckets,
+    EventsOnDisk,
+    event_of_row,
+    read_bucket,
+    row_of,
+    rows_of,
+    write_rows,
+)
 from ...language.program import Program
 from ...lexicon.records import TIERS
-from ...models import TRAITS, Event, format_time, is_indicator_name, micros
+from ...models import TRAITS, Event, format_time, is_indicator_name
 from ...models.slotted import dataclass, field, replace
 from ...patterns.catalogue import indicator_catalogue
 from ...patterns.library import Library
@@ -290,7 +299,7 @@ class Evaluate:
             return replace(gathered, events=EventList(map(evaluated.readings_of, gathered.events))), evaluated
         old = gathered.events.buckets
         with Buckets(count=1, folder=old.folder) as scratch:
-            ordered = _Ordered(old, scratch.folder, None if as_of is None else micros(as_of))
+            ordered = _Ordered(old, scratch.folder, as_of)
             evaluated = self._evaluate(ordered)
         new = Buckets(count=len(old.paths), folder=old.folder.parent)
         try:
@@ -315,11 +324,10 @@ class Evaluate:
 class _Ordered:
     """The events of buckets in order of time, for any number of iterations."""
 
-    def __init__(self, buckets: Buckets, folder: Path, until: int | None) -> None:
+    def __init__(self, buckets: BucketFolder, folder: Path, until: datetime | None) -> None:
         self._paths = []
         for path in buckets.paths:
-            rows = (row for row in rows_of(path) if until is None or row[AT] <= until)
-            ordered = sorted(map(event_of_row, rows), key=by_order)
+            ordered = read_bucket(path) if until is None else read_bucket(path).until(until)
             self._paths.append(folder / f"{path.name}.sorted")
             write_rows(self._paths[-1], map(row_of, ordered))
 

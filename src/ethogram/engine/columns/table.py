@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...ingest.event_columns import Coded, EventColumns
+from ...ingest.event_columns import EventColumns, coded
 from ...language.ast import Expr
 from ...language.history import FIELDS
 from ...models import TRAITS, Event, is_evaluated, is_indicator_name, micros
@@ -378,15 +378,6 @@ class LineTable(EventTable):
         for row, event in self.measured.items():
             values[row] = event.readings.get(name)
         return replace(column_of(values, self.texts), rounded=False)
-
-
-def coded(values: Sequence[str | None]) -> Coded:
-    """The column with each text once."""
-    if isinstance(values, Coded):
-        return values
-    words = [text for text in dict.fromkeys(values) if text is not None]
-    numbers: dict[str | None, int] = {None: -1, **{text: number for number, text in enumerate(words)}}
-    return Coded(np.fromiter(map(numbers.__getitem__, values), np.int64, len(values)), words)
 
 
 def table_of(events: Sequence[Event]) -> EventTable:

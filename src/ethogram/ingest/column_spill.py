@@ -1,0 +1,99 @@
+"""Columns larger than memory: spilled to disk in buckets by subject."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..models.limits import Limits
+from .column_reader import ColumnReader, Fields
+from .event_columns import Coded, EventColumns, Readings, coded
+from .event_parser import Rules
+from .spill import BUCKETS, BucketFolder, bucket_of, pieces_of, put_piece
+
+
+class ColumnBuckets(BucketFolder):
+    """Chunks of columns on disk; a bucket has all events of its subjects."""
+
+    suffix = ".columns"
+
+    def __init__(self, source: str, *, count: int = BUCKETS, folder: Path | None = None) -> None:
+        super().__init__(count=count, folder=folder)
+        self.source = source
+        self.fields: set[str] = set()
+        self.readings: set[str] = set()
+        self.kinds: set[str | None] = set()
+
+    def put(
+        self,
+        seq: NDArray[np.int64],
+        times: NDArray[np.int64],
+        fields: Fields,
+        readings: dict[str, Readings],
+        *,
+        timed: bool,
+    ) -> None:
+        """Add the rows of a chunk, each to the bucket of its subject."""
+        self.total += len(seq)
+        self.newest = max(self.newest, int(times.max()))
+        self.fields |= fields.keys()
+        self.readings |= readings.keys()
+        self.kinds |= set(fields.get("kind", (None,)))
+        subjects = coded(fields["subject"])
+        buckets = [bucket_of(self.source, word, len(self.paths)) for word in subjects.words]
+        of_rows = np.array(buckets, np.uint16)[subjects.codes]
+        order = np.argsort(of_rows, kind="stable")
+        ends = np.cumsum(np.bincount(of_rows, minlength=len(self.paths))).tolist()
+        seq, times = seq[order], times[order]
+        own = {name: _taken(column, order) for name, column in fields.items()}
+        measured = {name: _taken(column, order) for name, column in readings.items()}
+        start = 0
+        for file, end in zip(self._open(), ends, strict=True):
+            if start < end:
+                cut = slice(start, end)
+                put_piece(
+                    file,
+                    (
+                        self.source,
+                        timed,
+                        seq[cut].tobytes(),
+                        times[cut].tobytes(),
+                        {name: list(column[cut]) for name, column in own.items()},
+                        {name: _packed(column[cut]) for name, column in measured.items()},
+                    ),
+                )
+            start = end
+
+
+def read_columns(path: Path) -> EventColumns:
+    """Return the events of a bucket, in order."""
+    reader: ColumnReader | None = None
+    for source, timed, seq, times, fields, readings in pieces_of(path):
+        reader = reader or ColumnReader(source, Rules(Limits(), {}))
+        unpacked = {name: _unpacked(column) for name, column in readings.items()}
+        reader.keep(_numbers(seq), _numbers(times), fields, unpacked, timed=timed)
+    if reader is None:
+        empty = np.empty(0, np.int64)
+        return EventColumns("", empty, empty, None, {"subject": []}, {}, timed=True)
+    return reader.columns()
+
+
+def _taken(column: Any, rows: NDArray[np.int64]) -> Any:
+    if isinstance(column, (np.ndarray, Coded)):
+        return column[rows]
+    return [column[row] for row in rows.tolist()]
+
+
+def _packed(column: Readings) -> bytes | list[str | None]:
+    return column if isinstance(column, list) else column.tobytes()
+
+
+def _unpacked(column: bytes | list[str | None]) -> Readings:
+    return column if isinstance(column, list) else np.frombuffer(column, np.float64)
+
+
+def _numbers(content: bytes) -> NDArray[np.int64]:
+    return np.frombuffer(content, np.int64)
