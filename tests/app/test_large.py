@@ -21,8 +21,9 @@ from ethogram.config import Settings
 from ethogram.engine.detect import find
 from ethogram.engine.out_of_core import Whole, find_part
 from ethogram.errors import BadEvents
-from ethogram.ingest import Batch, Limits, OnDisk, gather_events, read_events
+from ethogram.ingest import Batch, Limits, OnDisk, gather_events, line_reader, read_events, reader
 from ethogram.ingest.batch import EventList
+from ethogram.ingest.column_spill import ColumnBuckets
 from ethogram.ingest.spill import Buckets, bucket_of, event_of_row, row_of
 from ethogram.language.compiler import compile_patterns
 from ethogram.models import Event
@@ -256,6 +257,61 @@ def test_processes_of_our_own_find_the_same(tmp_path: Path):
     assert [*ours.to_dicts()] == [*theirs.to_dicts()]
     assert ours.traces == theirs.traces
     assert theirs.detections
+
+
+@pytest.mark.parametrize("has_ids", [True, False])
+@pytest.mark.parametrize("timed", [True, False])
+@pytest.mark.parametrize("bare", [True, False])
+def test_columns_on_disk_are_the_columns_in_memory(
+    has_ids: bool, timed: bool, bare: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(reader, "COLUMNS_FROM", 0)
+    monkeypatch.setattr(line_reader, "CHUNK", 2_000)
+    rng = random.Random(5)
+    lines = []
+    for k in range(300):
+        warm = k < 150
+        readings = {"compassion": 0.9 if warm else 0.1, "manipulation": 0.1 if warm else 0.9}
+        line: dict[str, Any] = {"subject": f"s{rng.randrange(9)}", "readings": readings}
+        if has_ids:
+            line["id"] = f"e{k}"
+        if timed:
+            line["at"] = f"2026-01-{k // 11 + 1:02d}T{rng.randrange(24):02d}:00:00Z"
+        if not bare:
+            line |= {"target": f"s{rng.randrange(9)}", "kind": rng.choice(["message", "action"])}
+            line |= {"text": rng.choice(["Act now!", "Hello"]), "attributes": {"n": [k]}}
+            line["readings"]["mood"] = rng.choice(["glad", "sad"])
+            if rng.random() < 0.5:
+                line["thread"] = f"t{rng.randrange(3)}"
+        lines.append(json.dumps(line))
+    path = tmp_path / "a.jsonl"
+    path.write_text("\n".join(lines))
+    library = load_patterns()
+    batch = read_events([path], kinds=library.kinds)
+    theirs = analyze_gathered(batch, library, traced=True)
+    with gather_events([path], kinds=library.kinds, memory=1, folder=tmp_path) as found:
+        assert isinstance(found.events.buckets, ColumnBuckets)
+        assert sorted(found.events, key=lambda event: event.order) == list(batch.events)
+        assert (len(found.events), found.newest) == (300, batch.events[-1].at)
+        assert found.events.counts("source", "subject") == batch.events.counts("source", "subject")
+        assert [found.events.has(name) for name in ("text", "session")] == [not bare, False]
+        ours = analyze_gathered(found, library, traced=True)
+    assert [*ours.to_dicts()] == [*theirs.to_dicts()]
+    assert ours.traces == theirs.traces
+    assert theirs.detections or not timed
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_an_id_that_comes_twice_leaves_columns_on_disk_to_the_lines(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(reader, "COLUMNS_FROM", 0)
+    path = tmp_path / "a.jsonl"
+    path.write_text("\n".join(json.dumps({"id": name, "subject": f"s{name}"}) for name in "abca"))
+    with gather_events([path], memory=1, folder=tmp_path) as found:
+        assert not isinstance(found.events.buckets, ColumnBuckets)
+        assert (len(found.events), found.repeated) == (3, 1)
+    assert list(tmp_path.iterdir()) == [path]
 
 
 # --- large ------------------------------------------------------------------------------------
