@@ -270,15 +270,15 @@ def test_columns_on_disk_are_the_columns_in_memory(
     rng = random.Random(5)
     lines = []
     for k in range(300):
-        warm = k < 150
-        readings = {"compassion": 0.9 if warm else 0.1, "manipulation": 0.1 if warm else 0.9}
-        line: dict[str, Any] = {"subject": f"s{rng.randrange(9)}", "readings": readings}
+        compassion, manipulation = (*[(0.4, 0.1)] * 5, *[(0.9, 0.1)] * 4, (0.1, 0.9))[k // 3 % 10]
+        readings = {"compassion": compassion, "manipulation": manipulation}
+        line: dict[str, Any] = {"subject": f"s{k % 3}", "readings": readings}
         if has_ids:
             line["id"] = f"e{k}"
         if timed:
-            line["at"] = f"2026-01-{k // 11 + 1:02d}T{rng.randrange(24):02d}:00:00Z"
+            line["at"] = f"2026-01-{k // 24 + 1:02d}T{k % 24:02d}:00:00Z"
         if not bare:
-            line |= {"target": f"s{rng.randrange(9)}", "kind": rng.choice(["message", "action"])}
+            line |= {"target": "s3", "kind": rng.choice(["message", "action"])}
             line |= {"text": rng.choice(["Act now!", "Hello"]), "attributes": {"n": [k]}}
             line["readings"]["mood"] = rng.choice(["glad", "sad"])
             if rng.random() < 0.5:
@@ -298,7 +298,7 @@ def test_columns_on_disk_are_the_columns_in_memory(
         ours = analyze_gathered(found, library, traced=True)
     assert [*ours.to_dicts()] == [*theirs.to_dicts()]
     assert ours.traces == theirs.traces
-    assert theirs.detections or not timed
+    assert bare or theirs.detections
     assert list(tmp_path.iterdir()) == [path]
 
 
