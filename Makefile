@@ -12,7 +12,7 @@ help:
 	@echo "make test       style, types, imports, tests, documentation"
 	@echo "make test-long  the same, and the tests that take minutes"
 	@echo "make lint       style, types and imports only"
-	@echo "make bench      how fast everything is on this machine, beside its peers; takes minutes"
+	@echo "make bench      docs/performance.md: how fast it is, beside its peers; takes 12 minutes"
 	@echo "make screenshot the picture of a report in the README"
 	@echo "make env        $(VENV) with everything for development"
 	@echo "make clean      remove $(VENV) and what the tools left behind"
@@ -33,12 +33,9 @@ lint: $(VENV)/.dev
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-# Every benchmark there is, one after the other; `python -m benchmarks speed` lists them.
-BENCHES := shapes store live scan evaluate hook usage turns growth
+# Writes docs/performance.md; with DATA=FOLDER the rows that need real data too.
 bench: $(VENV)/.dev
-	@for one in $(BENCHES); do \
-	  echo "== python -m benchmarks speed $$one"; $(BIN)/python -m benchmarks speed $$one || exit 1; \
-	done
+	$(BIN)/python -m benchmarks speed $(if $(DATA),--data $(DATA))
 
 env: $(VENV)/.dev
 

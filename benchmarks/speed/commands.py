@@ -1,179 +1,85 @@
-"""`python -m benchmarks speed`: how fast it is, beside its peers, on this machine."""
+"""`python -m benchmarks speed`: measure what a user waits for, and write docs/performance.md."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import json
 from pathlib import Path
-from typing import Annotated, Any
+from tempfile import TemporaryDirectory
+from typing import Annotated
 
 import typer
 
-from ethogram.cli.chat import Embedder, maker
-from ethogram.cli.options import AsJson
-from ethogram.cli.output import write_json, write_line
+from benchmarks.speed.measure import Inputs, Sample, Samples
+from benchmarks.speed.table import CURVES, MEASURES, NEED_DATA, ROWS, growth, page
+from ethogram.cli.output import flush, write_line
+from ethogram.errors import BadUsage, did_you_mean
+from ethogram.files import write_whole
 
-Rows = Annotated[int, typer.Option(min=1000, help="How many evaluations.")]
-Rounds = Annotated[int, typer.Option(min=1, max=25, help="How often each candidate runs; medians are shown.")]
+ROOT = Path(__file__).parents[2]
+PAGE = ROOT / "docs" / "performance.md"
+SAVED = ROOT / "build" / "speed.json"
+"""The newest samples of every measurement, from which the page is written."""
 
 
 def register(app: typer.Typer) -> None:
-    """Add the group."""
-    group = typer.Typer(help="How fast it is, beside its peers.", no_args_is_help=True)
-    group.command("shapes")(shapes)
-    group.command("store")(store)
-    group.command("growth")(growth)
-    group.command("live")(live)
-    group.command("scan")(scan)
-    group.command("evaluate")(evaluate)
-    group.command("hook")(hook)
-    group.command("usage")(usage)
-    group.command("turns")(turns)
-    group.callback()(lambda: None)
-    app.add_typer(group, name="speed")
+    """Add the command."""
+    app.command("speed")(speed)
 
 
-def shapes(
-    rows: Rows = 1_000_000,
-    rounds: Rounds = 3,
-    alone: Annotated[bool, typer.Option("--alone", help="Without the peers.")] = False,
-    as_json: AsJson = False,
+def speed(
+    quick: Annotated[bool, typer.Option("--quick", help="Use small inputs; do not write the page.")] = False,
+    only: Annotated[
+        list[str], typer.Option("--only", metavar="NAME", help=f"Measure only: {', '.join(MEASURES)}.")
+    ] = [],  # noqa: B006 (typer copies it)
+    data: Annotated[
+        Path | None,
+        typer.Option("--data", metavar="FOLDER", envvar="ETHOGRAM_DATA", help="Measure on real data too."),
+    ] = None,
+    render: Annotated[
+        bool, typer.Option("--render", help="Measure nothing; write the page from saved figures.")
+    ] = False,
 ) -> None:
-    """Six shapes over many evaluations: the columnar engine, a plain loop, DuckDB and Polars in turn."""
-    from benchmarks.speed.shapes import compare, verdicts
-
-    _needed(("numpy",) if alone else ("numpy", "duckdb", "polars", "pyarrow"))
-    _write(verdicts(compare(rows, rounds=rounds, peers=not alone)), as_json=as_json)
-
-
-def store(
-    rows: Rows = 100_000,
-    alone: Annotated[bool, typer.Option("--alone", help="Without Parquet and DuckDB.")] = False,
-    as_json: AsJson = False,
-) -> None:
-    """Events into a store and out, swept and swept again, beside the sqlite3 module alone."""
-    from benchmarks.speed.store import compare
-
-    _needed(("numpy",) if alone else ("numpy", "duckdb", "pyarrow"))
-    _write(compare(rows, peers=not alone), as_json=as_json)
-
-
-def growth(
-    most: Annotated[int, typer.Option("--max", min=10_000, help="At most so many readings.")] = 10_000_000,
-    as_json: AsJson = False,
-) -> None:
-    """How the CPU time of both engines grows with readings, and with the length of histories."""
-    from benchmarks.speed.growth import growth as measured
-
-    _write(measured(most), as_json=as_json)
+    """Measure what a user waits for, beside its peers, and write docs/performance.md."""
+    for name in only:
+        if name not in MEASURES:
+            raise BadUsage(f"no measurement is named {name!r}{did_you_mean(name, MEASURES)}")
+    results = _saved() if (only or render) and not quick else {}
+    for name in () if render else only or MEASURES:
+        if name in NEED_DATA and (data is None or not (data / NEED_DATA[name]).exists()):
+            write_line(f"{name}: left out, no {NEED_DATA[name]} (--data FOLDER)")
+            continue
+        with TemporaryDirectory(prefix="ethogram-speed-") as folder:
+            results[name] = MEASURES[name](Inputs(Path(folder), data and data.absolute(), quick))
+        _show(name, results[name])
+        if not quick:
+            SAVED.parent.mkdir(exist_ok=True)
+            SAVED.write_text(json.dumps(results), encoding="utf-8")
+    if quick:
+        return
+    if missing := MEASURES.keys() - results.keys() - NEED_DATA.keys():
+        write_line(f"docs/performance.md is not written: {', '.join(sorted(missing))} not measured yet")
+    else:
+        write_whole(PAGE, page(results))
+        write_line("docs/performance.md written")
 
 
-def scan(
-    size: Annotated[int, typer.Option(min=100_000, help="How many bytes of text.")] = 4_000_000,
-    rounds: Rounds = 3,
-    data: Annotated[Path | None, typer.Option("--data", help="A text file, a message a line.")] = None,
-    as_json: AsJson = False,
-) -> None:
-    """Phrases looked for in many messages: matching beside `re`, and scanning from end to end."""
-    from benchmarks.speed.scan import compare, verdicts
-
-    _needed(("numpy",))
-    _write(verdicts(compare(size, rounds=rounds, data=data)), as_json=as_json)
-
-
-def evaluate(
-    size: Annotated[int, typer.Option(min=10_000, help="How many bytes of text.")] = 2_000_000,
-    rounds: Rounds = 3,
-    data: Annotated[Path | None, typer.Option("--data", help="A text file, a message a line.")] = None,
-    as_json: AsJson = False,
-) -> None:
-    """Messages scored by the evaluator `local`, beside its features alone in plain Python."""
-    from benchmarks.speed.evaluate import compare
-
-    _needed(("numpy",))
-    _write(compare(size, rounds=rounds, data=data), as_json=as_json)
+def _show(name: str, samples: Samples) -> None:
+    for row in ROWS:
+        if row.name == name and row.covers(samples):
+            what, bar, goal, measured, peers, verdict = row.cells(samples)
+            write_line(f"{what}: {measured} (bar {bar}, goal {goal}): {verdict}")
+            for peer in peers.split("<br>") if peers else ():
+                write_line(f"  {peer}")
+    if any(run.__name__ == name for run in CURVES.values()):
+        for what, costs, apart in growth({name: samples}):
+            write_line(f"{what}: {costs} ({apart})")
+    flush()
 
 
-def live(
-    events: Annotated[int, typer.Option(min=1000, help="The length of the longest history.")] = 100_000,
-    as_json: AsJson = False,
-) -> None:
-    """Single events and micro-batches through a watch, and the matcher alone beside an interpreted one."""
-    from benchmarks.speed.live import measure
-
-    _write(measure(events), as_json=as_json)
-
-
-def hook(
-    starts: Annotated[int, typer.Option(min=3, help="How many times it is started.")] = 50,
-    events: Annotated[int, typer.Option(min=10, help="Events of the run before it is started.")] = 5_000,
-    as_json: AsJson = False,
-) -> None:
-    """From the start of the hook's process to its answer, in a new run and in a long one."""
-    from benchmarks.speed.hook import measure
-
-    for one in measure(starts, events):
-        if as_json:
-            write_json(one)
-        elif one["record"] == "start":
-            write_line(f"{one['name']:<28}{one['p50']:8.1f} ms (half)  {one['p95']:8.1f} ms (95 of 100)")
-        else:
-            word = "goal" if one["goal_reached"] else "bar" if one["bar_holds"] else "above the bar"
-            write_line(
-                f"{one['what']}: {one['ratio']:g} ms (bar {one['bar']:g}, goal {one['goal']:g}): {word}"
-            )
-
-
-def usage(
-    events: Annotated[int, typer.Option(min=1000, help="How many events are recorded.")] = 100_000,
-    people: Annotated[int, typer.Option(min=100, help="How many people are swept.")] = 100_000,
-    as_json: AsJson = False,
-) -> None:
-    """Events into a tracker, alone and by many at once, questions, a sweep, memory, beside plain peers."""
-    from benchmarks.speed.usage import measure
-
-    _write(measure(events, people), as_json=as_json)
-
-
-def turns(
-    length: Annotated[int, typer.Option("--turns", min=100, help="Turns of the conversation.")] = 10_000,
-    embedder: Embedder = "",
-    as_json: AsJson = False,
-) -> None:
-    """A turn of a conversation at its beginning and its end, its state and memory, beside whole histories."""
-    from benchmarks.speed.turns import measure
-
-    make = maker(embedder, "")
-    _write(measure(lambda name: make(name, "bench"), length), as_json=as_json)
-
-
-def _needed(packages: Iterable[str]) -> None:
-    from importlib.util import find_spec
-
-    from ethogram.errors import MissingExtra
-
-    for package in packages:
-        if find_spec(package) is None:
-            raise MissingExtra(package, "dev", "comparing with peers")
-
-
-def _write(records: Iterable[dict[str, Any]], *, as_json: bool) -> None:
-    for one in records:
-        if as_json:
-            write_json(one)
-        elif one["record"] == "cost":
-            size = f"{one['readings']:>10,} readings  histories of {one['history_length']:>7,}"
-            cost = f"{one['cpu_seconds']:9.3f} s CPU  {one['microseconds_per_event']:8.3f} us an event"
-            write_line(f"{one['engine']:<7} {size}  {cost}")
-        elif one["record"] == "turns":
-            times = f"{one['p50_ms']:9.3f} ms a turn (half)  {one['p99_ms']:9.3f} ms (99 of 100)"
-            write_line(f"{one['name']:<32}{times}  CPU")
-        elif one["record"] == "timing" and "per_second" in one:
-            times = f"{one['wall_seconds']:9.3f} s wall  {one['cpu_seconds']:9.3f} s CPU"
-            write_line(f"{one['name']:<23}{times}  {one['per_second']:>11,} events/s")
-        elif one["record"] == "timing":
-            times = f"{one['wall_seconds']:9.3f} s wall  {one['cpu_seconds']:9.3f} s CPU"
-            write_line(f"{one['name']:<10}{times}  {one['hits']:>8} found")
-        else:
-            word = "goal" if one["goal_reached"] else "bar" if one["bar_holds"] else "below the bar"
-            line = f"{one['what']}: {one['ratio']:g} (bar {one['bar']:g}, goal {one['goal']:g}): {word}"
-            write_line(line)
+def _saved() -> dict[str, Samples]:
+    if not SAVED.exists():
+        return {}
+    return {
+        name: {candidate: [Sample(*one) for one in taken] for candidate, taken in samples.items()}
+        for name, samples in json.loads(SAVED.read_text(encoding="utf-8")).items()
+    }

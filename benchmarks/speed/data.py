@@ -1,15 +1,19 @@
-"""Data of the speed benchmarks.
+"""Inputs of the speed benchmarks, the same for the same arguments.
 
-`evaluations` makes columns of readings of many subjects, most of them ordinary, some acting out a pattern.
-`six_programs` are the shapes over absolute thresholds that every candidate runs. `Events` makes single events
-for the live engine: twelve traits each, an indicator now and then.
+`evaluations` and `six_programs` are what the kernel and its peers run on: readings of many subjects, some of
+whom act out one of six shapes. `records` are scored events as a log has them: subjects take turns at random.
+The writers make files of both kinds.
 """
 
 from __future__ import annotations
 
+import json
 import random
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from itertools import count, islice
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,7 +22,8 @@ from numpy.typing import NDArray
 from ethogram.language.compiler import compile_patterns
 from ethogram.language.program import Program
 from ethogram.language.yaml_source import read_yaml
-from ethogram.models import Event
+from ethogram.lexicon.lexicon import load_lexicon
+from ethogram.lexicon.matcher import forms
 from ethogram.models.event import TRAITS as ALL_TRAITS
 from ethogram.patterns.catalogue import load_vocabulary
 from ethogram.patterns.pattern_file import check_pattern
@@ -89,6 +94,19 @@ INDICATED = 0.1
 """The share of events with an indicator, which is any of them."""
 START = datetime(2016, 1, 1, tzinfo=UTC)
 """So long ago that no event lies in the future, however many there are."""
+SECONDS = 17
+"""Between two events."""
+PART = 1_000_000
+"""Rows of a Parquet file that are in memory at a time."""
+_WORDS = """\
+the of and to in is that it for you was with on are be this have from or by but not what all we when your
+can there an each which do how their if will up other about out many then them these so some would make
+like time more see no way could people than first been who now find long down day did get come made may
+part over new agent model memory network system data message human work code test file question answer
+build share learn think know write read change start point place thing small large early late under again
+still every never
+"""
+_RARE = ("—", "’s", "🦞", "…", "**", "\n\n", "\n- ", " “so”", "é", "→")
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,36 +161,100 @@ def six_programs() -> tuple[Program, ...]:
     return compile_patterns(pattern for file in files for pattern in file.patterns)
 
 
-class Events:
-    """Events of so many subjects, one after the other, the same for the same seed."""
-
-    def __init__(self, subjects: int, *, uniform: bool = False, seed: int = 7) -> None:
-        self._rng = random.Random(seed)
-        self._subjects, self._uniform = subjects, uniform
-        self._indicators = sorted(load_vocabulary().indicators)
-        self._count = 0
-
-    def take(self, count: int) -> list[Event]:
-        """The next so many; subjects take turns at random, each towards one of three others."""
-        return [self._next() for _ in range(count)]
-
-    def _next(self) -> Event:
-        rng, k = self._rng, self._count
-        self._count += 1
-        who = rng.randrange(self._subjects)
-        readings = {name: self._reading(name in POSITIVE_TRAITS) for name in ALL_TRAITS}
+def records(subjects: int, seed: int = 7) -> Iterator[dict[str, Any]]:
+    """Scored events without end; subjects take turns at random, each towards one of three others."""
+    rng = random.Random(seed)
+    indicators = sorted(load_vocabulary().indicators)
+    pools = {good: _scores(good, 10_000, seed).tolist() for good in (True, False)}
+    traits = [(name, pools[name in POSITIVE_TRAITS]) for name in ALL_TRAITS]
+    for k in count():
+        who = rng.randrange(subjects)
+        readings = {name: pool[int(rng.random() * 10_000)] for name, pool in traits}
         if rng.random() < INDICATED:
-            readings[rng.choice(self._indicators)] = round(rng.random(), 2)
-        return Event(
-            id=f"e{k}",
-            at=START + timedelta(seconds=17 * k),
-            subject=f"s{who}",
-            seq=k,
-            target=f"t{(who + rng.randrange(3)) % (self._subjects + 2)}",
-            readings=readings,
-        )
+            readings[rng.choice(indicators)] = round(rng.random(), 2)
+        yield {
+            "id": f"e{k}",
+            "at": START + timedelta(seconds=SECONDS * k),
+            "subject": f"s{who}",
+            "target": f"t{(who + rng.randrange(3)) % (subjects + 2)}",
+            "kind": "message",
+            "readings": readings,
+        }
 
-    def _reading(self, good: bool) -> float:
-        if self._uniform:
-            return self._rng.random()
-        return self._rng.betavariate(2.5, 3.0) if good else self._rng.betavariate(1.2, 8.0)
+
+def write_lines(path: Path, rows: int, subjects: int) -> None:
+    """Scored events as JSON lines."""
+    with path.open("w", encoding="utf-8") as file:
+        for record in islice(records(subjects), rows):
+            file.write(json.dumps(record, default=datetime.isoformat) + "\n")
+
+
+def write_parquet(path: Path, rows: int, subjects: int) -> None:
+    """Scored events as a Parquet file in time order, a column per trait."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    writer: Any = None
+    begin = int(START.timestamp())
+    for start in range(0, rows, PART):
+        n = min(PART, rows - start)
+        rng = np.random.default_rng([7, start])
+        who = rng.integers(0, subjects, n)
+        at = (begin + SECONDS * np.arange(start, start + n)) * 1_000_000
+        columns = {
+            "at": pa.array(at, pa.timestamp("us", "UTC")),
+            "subject": _names("s", who),
+            "target": _names("t", who + rng.integers(0, 3, n)),
+            **{name: _scores(name in POSITIVE_TRAITS, n, [7, start, k]) for k, name in enumerate(ALL_TRAITS)},
+        }
+        table = pa.table(columns)
+        writer = writer or pq.ParquetWriter(path, table.schema)
+        writer.write_table(table)
+    writer.close()
+
+
+def _scores(good: bool, count: int, seed: Any) -> NDArray[np.float64]:
+    """Scores with three decimals: middling for good traits, mostly low for bad ones."""
+    rng = np.random.default_rng(seed)
+    pool = np.round(rng.beta(2.5, 3.0, 10_000) if good else rng.beta(1.2, 8.0, 10_000), 3)
+    return pool[rng.integers(0, len(pool), count)]
+
+
+def _names(letter: str, numbers: NDArray[np.int64]) -> Any:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    return pc.binary_join_element_wise(letter, pc.cast(pa.array(numbers), pa.string()), "")
+
+
+def write_patterns(folder: Path, count: int) -> None:
+    """So many pattern files: copies of the shapes over traits, each with thresholds of its own."""
+    folder.mkdir()
+    shapes = {name: shape for name, shape in SHAPES.items() if "observed" not in shape}
+    for k in range(count):
+        copy, number = divmod(k, len(shapes))
+        name, shape = list(shapes.items())[number]
+        shape = shape.replace(" > 0.5", f" > 0.5{copy:02}").replace(" > 0.6", f" > 0.6{copy:02}")
+        text = _HEAD.format(name=f"{name}_{copy}") + shape
+        (folder / f"{name}_{copy}.yaml").write_text(text, encoding="utf-8")
+
+
+def texts(size: int, seed: int = 7) -> list[str]:
+    """Messages of some 400 characters, so many bytes in all, with phrases of the lexicon among the words."""
+    rng, common = random.Random(seed), _WORDS.split()
+    phrases = [next(forms(line)).strip() for item in load_lexicon().categories for line in item.phrases]
+    messages: list[str] = []
+    total = 0
+    while total < size:
+        words: list[str] = []
+        for _ in range(max(5, int(rng.expovariate(1 / 75)))):
+            dice = rng.random()
+            if dice < 0.004:
+                words.append(rng.choice(phrases))
+            elif dice < 0.02:
+                words.append(rng.choice(common) + rng.choice(_RARE))
+            else:
+                words.append(rng.choice(common) + ("." if dice > 0.93 else ""))
+        messages.append(" ".join(words).capitalize())
+        total += len(messages[-1].encode())
+    return messages

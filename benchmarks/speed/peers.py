@@ -1,19 +1,62 @@
-"""The same question asked of others: a plain loop, DuckDB and Polars. Their whole text is here.
+"""What others would do instead: a hand-written loop, sqlite3, DuckDB and Polars. Their whole text is here.
 
-Each returns (shape, row at which it fired or opened). "Start after the last firing" is settled by `greedy`
-for all of them, since neither query language says it well.
+`python peers.py hand_loop FILE` and `python peers.py plain_store FILE DATABASE` are the peers of commands.
+The others answer the question of the kernel: (shape, row at which it fired or opened). "Start after the last
+firing" is settled by `greedy` for all of them, since neither query language says it well.
 """
 
 from __future__ import annotations
 
+import json
+import sqlite3
+import sys
+from collections import defaultdict
 from collections.abc import Callable, Iterable
-from typing import Any
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
 
-from benchmarks.speed.data import Evaluations
+if TYPE_CHECKING:
+    from benchmarks.speed.data import Evaluations
 
 Hits = set[tuple[str, int]]
 LENGTHS = {"love_bombing": 4, "darvo": 3, "con_game": 4, "sandbagging": 6}
 TIE = 1e-9
+
+
+def hand_loop(path: str) -> None:
+    """Three warm events of a subject towards a target, then pressure: fixed limits, no evidence."""
+    histories = defaultdict(list)
+    with open(path, encoding="utf-8") as lines:
+        for line in lines:
+            event = json.loads(line)
+            at, readings = datetime.fromisoformat(event["at"]), event["readings"]
+            row = (at, readings["compassion"], readings["manipulation"])
+            histories[event["subject"], event["target"]].append(row)
+    for (subject, target), rows in histories.items():
+        rows.sort()
+        warm = 0
+        for at, compassion, manipulation in rows:
+            if compassion > 0.6:
+                warm += 1
+            elif warm >= 3 and manipulation > 0.4:
+                print(subject, target, at)
+                warm = 0
+
+
+def plain_store(path: str, database: str) -> None:
+    """Events into a table with two indexes, in one commit: no checks, no resuming."""
+    connection = sqlite3.connect(database, isolation_level=None)
+    connection.execute("PRAGMA journal_mode = WAL")
+    connection.execute("CREATE TABLE events (id UNIQUE, at, subject, target, readings)")
+    connection.execute("CREATE INDEX by_subject ON events (subject, at)")
+    connection.execute("BEGIN")
+    with open(path, encoding="utf-8") as lines:
+        rows = map(json.loads, lines)
+        values = (
+            (row["id"], row["at"], row["subject"], row["target"], json.dumps(row["readings"])) for row in rows
+        )
+        connection.executemany("INSERT INTO events VALUES (?, ?, ?, ?, ?)", values)
+    connection.execute("COMMIT")
 
 
 def greedy(rows: Iterable[int], length: int) -> list[int]:
@@ -129,6 +172,7 @@ def duckdb_query(data: Evaluations, threads: int) -> Callable[[], Hits]:
 
     columns = {"row": np.arange(data.rows), "subject": data.subject, "observed": data.observed, **data.traits}
     connection = duckdb.connect(config={"threads": threads})
+    connection.execute("SET enable_progress_bar = false")
     connection.register("given", pa.table(columns))
     connection.execute("CREATE TABLE evaluations AS SELECT * FROM given")
 
@@ -212,3 +256,10 @@ def column_floor(data: Evaluations) -> Callable[[], Hits]:
         return set()
 
     return run
+
+
+if __name__ == "__main__":
+    if sys.argv[1] == "hand_loop":
+        hand_loop(sys.argv[2])
+    else:
+        plain_store(*sys.argv[2:4])
