@@ -6,36 +6,18 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-
 from ethogram.cli.chat import Embedder, maker
-from ethogram.cli.options import AsJson
+from ethogram.cli.options import AsJson, opt
 from ethogram.cli.output import write_json, write_line
 
-Rows = Annotated[int, typer.Option(min=1000, help="How many evaluations.")]
-Rounds = Annotated[int, typer.Option(min=1, max=25, help="How often each candidate runs; medians are shown.")]
-
-
-def register(app: typer.Typer) -> None:
-    """Add the group."""
-    group = typer.Typer(help="How fast it is, beside its peers.", no_args_is_help=True)
-    group.command("shapes")(shapes)
-    group.command("store")(store)
-    group.command("growth")(growth)
-    group.command("live")(live)
-    group.command("scan")(scan)
-    group.command("evaluate")(evaluate)
-    group.command("hook")(hook)
-    group.command("usage")(usage)
-    group.command("turns")(turns)
-    group.callback()(lambda: None)
-    app.add_typer(group, name="speed")
+Rows = Annotated[int, opt("How many evaluations.", min=1000)]
+Rounds = Annotated[int, opt("How often each candidate runs; medians are shown.", min=1, max=25)]
 
 
 def shapes(
     rows: Rows = 1_000_000,
     rounds: Rounds = 3,
-    alone: Annotated[bool, typer.Option("--alone", help="Without the peers.")] = False,
+    alone: Annotated[bool, opt("Without the peers.", "--alone")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Six shapes over many evaluations: the columnar engine, a plain loop, DuckDB and Polars in turn."""
@@ -47,7 +29,7 @@ def shapes(
 
 def store(
     rows: Rows = 100_000,
-    alone: Annotated[bool, typer.Option("--alone", help="Without Parquet and DuckDB.")] = False,
+    alone: Annotated[bool, opt("Without Parquet and DuckDB.", "--alone")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Events into a store and out, swept and swept again, beside the sqlite3 module alone."""
@@ -58,7 +40,7 @@ def store(
 
 
 def growth(
-    most: Annotated[int, typer.Option("--max", min=10_000, help="At most so many readings.")] = 10_000_000,
+    most: Annotated[int, opt("At most so many readings.", "--max", min=10_000)] = 10_000_000,
     as_json: AsJson = False,
 ) -> None:
     """How the CPU time of both engines grows with readings, and with the length of histories."""
@@ -68,9 +50,9 @@ def growth(
 
 
 def scan(
-    size: Annotated[int, typer.Option(min=100_000, help="How many bytes of text.")] = 4_000_000,
+    size: Annotated[int, opt("How many bytes of text.", min=100_000)] = 4_000_000,
     rounds: Rounds = 3,
-    data: Annotated[Path | None, typer.Option("--data", help="A text file, a message a line.")] = None,
+    data: Annotated[Path | None, opt("A text file, a message a line.", "--data")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Phrases looked for in many messages: matching beside `re`, and scanning from end to end."""
@@ -81,9 +63,9 @@ def scan(
 
 
 def evaluate(
-    size: Annotated[int, typer.Option(min=10_000, help="How many bytes of text.")] = 2_000_000,
+    size: Annotated[int, opt("How many bytes of text.", min=10_000)] = 2_000_000,
     rounds: Rounds = 3,
-    data: Annotated[Path | None, typer.Option("--data", help="A text file, a message a line.")] = None,
+    data: Annotated[Path | None, opt("A text file, a message a line.", "--data")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Messages scored by the evaluator `local`, beside its features alone in plain Python."""
@@ -94,7 +76,7 @@ def evaluate(
 
 
 def live(
-    events: Annotated[int, typer.Option(min=1000, help="The length of the longest history.")] = 100_000,
+    events: Annotated[int, opt("The length of the longest history.", min=1000)] = 100_000,
     as_json: AsJson = False,
 ) -> None:
     """Single events and micro-batches through a watch, and the matcher alone beside an interpreted one."""
@@ -104,8 +86,8 @@ def live(
 
 
 def hook(
-    starts: Annotated[int, typer.Option(min=3, help="How many times it is started.")] = 50,
-    events: Annotated[int, typer.Option(min=10, help="Events of the run before it is started.")] = 5_000,
+    starts: Annotated[int, opt("How many times it is started.", min=3)] = 50,
+    events: Annotated[int, opt("Events of the run before it is started.", min=10)] = 5_000,
     as_json: AsJson = False,
 ) -> None:
     """From the start of the hook's process to its answer, in a new run and in a long one."""
@@ -124,8 +106,8 @@ def hook(
 
 
 def usage(
-    events: Annotated[int, typer.Option(min=1000, help="How many events are recorded.")] = 100_000,
-    people: Annotated[int, typer.Option(min=100, help="How many people are swept.")] = 100_000,
+    events: Annotated[int, opt("How many events are recorded.", min=1000)] = 100_000,
+    people: Annotated[int, opt("How many people are swept.", min=100)] = 100_000,
     as_json: AsJson = False,
 ) -> None:
     """Events into a tracker, alone and by many at once, questions, a sweep, memory, beside plain peers."""
@@ -135,7 +117,7 @@ def usage(
 
 
 def turns(
-    length: Annotated[int, typer.Option("--turns", min=100, help="Turns of the conversation.")] = 10_000,
+    length: Annotated[int, opt("Turns of the conversation.", "--turns", min=100)] = 10_000,
     embedder: Embedder = "",
     as_json: AsJson = False,
 ) -> None:
