@@ -14,7 +14,6 @@ from __future__ import annotations
 import errno
 import os
 import sys
-import traceback
 
 import click
 
@@ -72,6 +71,8 @@ def _report(error: BaseException, *, as_json: bool) -> int:
         return BAD
     write_faults(error, as_json=as_json)
     if os.environ.get(DEBUG) and not _is_expected(error):
+        import traceback
+
         traceback.print_exception(error)
     return _code(error)
 

@@ -387,6 +387,9 @@ class EvaluatorOptions:
         """The evaluator and how it is asked; None where none is named."""
         from dataclasses import replace
 
+        if not (self.name or settings.evaluator or settings.evaluators):
+            self._refuse_the_rest()
+            return None  # before anything is loaded that scores
         from ..app.evaluation.questions import Sampling, sampling_for
         from ..app.evaluation.scoring import Evaluate, evaluator_of, paying_for
 
