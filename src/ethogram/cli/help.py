@@ -54,10 +54,8 @@ class Argument(click.Argument):
     """A positional argument with help."""
 
     def __init__(self, text: str, metavar: str | None, name: str, kind: Any, default: Any) -> None:
-        many, plain = _split(kind)
-        given = {} if many or default is inspect.Parameter.empty else {"default": default}
-        required = default is inspect.Parameter.empty
-        super().__init__([name], type=_type(plain), nargs=-1 if many else 1, required=required, **given)
+        many, typed = _typed(kind, default)
+        super().__init__([name], nargs=-1 if many else 1, **typed)
         # Not `help`: click 8.5 would list it a second time.
         self.title, self.text = metavar or name.upper(), text
 
@@ -79,29 +77,13 @@ class Option(click.Option):
     """An option in a panel of the help; numbers may have limits, both included."""
 
     def __init__(
-        self,
-        names: Sequence[str],
-        panel: str | None,
-        name: str,
-        kind: Any,
-        default: Any,
-        **more: Any,
+        self, names: Sequence[str], panel: str | None, name: str, kind: Any, default: Any, **more: Any
     ) -> None:
-        many, plain = _split(kind)
+        many, typed = _typed(kind, default, more.pop("min", None), more.pop("max", None))
         names = names or (f"--{name.replace('_', '-')}",)
-        required = default is inspect.Parameter.empty
-        if not (many or required or default is None):
-            more["default"] = default
-        has_off = plain is bool and "/" in names[0]
-        super().__init__(
-            [name, *names],
-            type=_type(plain, more.pop("min", None), more.pop("max", None)),
-            is_flag=True if plain is bool else None,
-            multiple=many,
-            required=required,
-            show_default=has_off or (plain is not bool and more.get("default", "") != ""),
-            **more,
-        )
+        shown = "/" in names[0] if kind is bool else typed.get("default", "") != ""
+        flag = True if kind is bool else None  # not False: that would make the value optional
+        super().__init__([name, *names], is_flag=flag, multiple=many, show_default=shown, **typed, **more)
         self.panel = panel or "Options"
 
 
@@ -122,24 +104,25 @@ class Number(click.FloatRange):
         return self.fail(f"{value!r} is not a valid number.", param, ctx) if isnan(number) else number
 
 
-def _split(kind: Any) -> tuple[bool, Any]:
-    """Whether it is a list, and the type of one value: X of X, list[X] and X | None."""
-    return get_origin(kind) is list, (get_args(kind) or (kind,))[0]
-
-
-def _type(kind: type, least: float | None = None, most: float | None = None) -> Any:
-    if kind is Path:
-        return click.Path(path_type=Path)
-    if least is None and most is None:
-        return kind
-    return (Integer if kind is int else Number)(least, most)  # type: ignore[arg-type]
+def _typed(
+    kind: Any, default: Any, least: float | None = None, most: float | None = None
+) -> tuple[bool, dict[str, Any]]:
+    """Whether a parameter takes many values, and its type and default for click."""
+    many = get_origin(kind) is list
+    value: Any = (get_args(kind) or (kind,))[0]  # X of X, list[X] and X | None
+    if least is not None or most is not None:
+        value = (Integer if value is int else Number)(least, most)  # type: ignore[arg-type]
+    elif value is Path:
+        value = click.Path(path_type=Path)
+    required = default is inspect.Parameter.empty
+    own = {} if many or required or default is None else {"default": default}
+    return many, {"type": value, "required": required, **own}
 
 
 def parameters(function: Callable[..., None]) -> list[click.Parameter]:
     """The options and arguments that a function declares."""
-    declared = inspect.signature(function, eval_str=True).parameters.values()
     params = []
-    for parameter in declared:
+    for parameter in inspect.signature(function, eval_str=True).parameters.values():
         kind, make = get_args(parameter.annotation)
         params.append(make(name=parameter.name, kind=kind, default=parameter.default))
     return params
