@@ -166,10 +166,11 @@ def completions(words: str) -> list[bytes]:
     return command(stdout=subprocess.PIPE, env=env).stdout.split()
 
 
-def test_a_shell_completes_commands_and_options():
+def test_a_shell_completes_commands_options_and_files():
     assert completions("ethogram an") == [b"plain,analyze"]
     assert completions("ethogram usage key r") == [b"plain,rotate"]
     assert completions("ethogram analyze --keep") == [b"plain,--keep-text"]
+    assert completions("ethogram analyze ev") == completions("ethogram analyze --html ev") == [b"file,ev"]
 
 
 @pytest.mark.skipif(os.name == "nt", reason="for POSIX shells")
@@ -242,6 +243,27 @@ def test_a_wrong_command_is_bad_usage_and_says_where_help_is(capsys):
     assert said.out == ""
     assert said.err.startswith("ethogram: No such command 'shcema'")
     assert said.err.endswith("see ethogram --help\n")
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("scan", "Missing argument 'PATH'; see ethogram scan --help"),
+        ("risk", "Missing option '--store'; see ethogram risk --help"),
+        ("analyze x --patterns", "Option '--patterns' requires an argument"),
+        (
+            "analyze --pattern x",
+            "No such option: --pattern (Possible options: --patterns); see ethogram analyze",
+        ),
+        ("analyze x --budget -1", "Invalid value for '--budget': -1.0 is not in the range x>=0.0; see"),
+        ("scan x --sample nan", "Invalid value for '--sample': 'nan' is not a valid number; see"),
+        ("risk --store s.db --limit x", "Invalid value for '--limit': 'x' is not a valid integer; see"),
+        ("analyze x --source=", "Invalid value for --source: must not be empty; see"),
+    ],
+)
+def test_a_missing_or_bad_value_is_named(capsys, line, message):
+    assert frame.main(line.split()) == 2
+    assert capsys.readouterr().err.startswith(f"ethogram: {message}")
 
 
 def test_every_fault_is_told_on_a_line_of_its_own(capsys, failing):

@@ -11,11 +11,14 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from math import isnan
 from pathlib import Path
-from typing import Any, TypeAlias, get_args, get_origin
+from typing import TYPE_CHECKING, Any, TypeAlias, get_args, get_origin
 
 import click
 
 from ..errors import BadUsage, did_you_mean
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
 
 BENCHMARKS = "python -m benchmarks"
 RENAMED = {
@@ -116,7 +119,13 @@ def _typed(
         value = click.Path(path_type=Path)
     required = default is inspect.Parameter.empty
     own = {} if many or required or default is None else {"default": default}
-    return many, {"type": value, "required": required, **own}
+    return many, {"type": value, "required": required, "shell_complete": _files, **own}
+
+
+def _files(ctx: click.Context, param: click.Parameter, start: str) -> list[CompletionItem]:
+    from click.shell_completion import CompletionItem
+
+    return [CompletionItem(start, type="file")]
 
 
 def parameters(function: Callable[..., None]) -> list[click.Parameter]:
