@@ -5,8 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
-import typer
-
+from ethogram.cli.help import Group
 from ethogram.cli.main import run
 
 
@@ -15,21 +14,24 @@ def main(argv: Sequence[str] | None = None) -> int:
     return run(build_app, "python -m benchmarks", list(sys.argv[1:] if argv is None else argv))
 
 
-def build_app() -> typer.Typer:
+def build_app() -> Group:
     """Both groups of commands."""
     from benchmarks.quality import commands as quality
     from benchmarks.speed import commands as speed
 
-    app = typer.Typer(
-        help="Measure how fast ethogram is and how often it is right.",
-        rich_markup_mode=None,
-        pretty_exceptions_enable=False,
-        add_completion=False,
-        no_args_is_help=True,
+    return Group(
+        "Measure how fast ethogram is and how often it is right.",
+        speed=speed.speed,
+        quality=Group(
+            "How often detections are right, and how many are found.",
+            runs=quality.runs,
+            usage=quality.usage,
+            conversations=quality.conversations,
+            planted=quality.planted,
+            lift=quality.lift,
+            simulate=quality.simulate,
+        ),
     )
-    speed.register(app)
-    quality.register(app)
-    return app
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ import secrets
 from collections.abc import Mapping
 from typing import Annotated, Any
 
-import typer
+import click
 
 from benchmarks.quality import conversation_readings, conversations_text, planting, usage_text
 from benchmarks.quality import conversations as conversation_figures
@@ -21,7 +21,18 @@ from benchmarks.quality.planting import Planting
 from benchmarks.quality.runs import folder_of, set_files
 from benchmarks.quality.text import lift_lines, plant_lines, run_lines, simulated_line
 from ethogram.cli.chat import Embedder, maker
-from ethogram.cli.options import AsJson, AsOf, Config, InputOptions, Parameters, Scorers, SkipBad, load_config
+from ethogram.cli.options import (
+    NONE,
+    AsJson,
+    AsOf,
+    Config,
+    InputOptions,
+    Parameters,
+    Scorers,
+    SkipBad,
+    load_config,
+    opt,
+)
 from ethogram.cli.output import Progress, write_json, write_line
 from ethogram.cli.patterns import Selectors, as_set
 from ethogram.cli.validate import DATA, digest
@@ -31,32 +42,22 @@ from ethogram.report.wording import plural, printable
 
 MOST_SEED = 1_000_000
 Record = Mapping[str, Any]
-Sets = Annotated[
-    list[str], typer.Option("--set", metavar="NAME", help="Only this set, named by its file; repeatable.")
-]
+Sets = Annotated[list[str], opt("Only this set, named by its file; repeatable.", "--set", metavar="NAME")]
 GroupBy = Annotated[
     list[str],
-    typer.Option(metavar="KEY", help="Group by subject, target, ... instead of the patterns' own keys."),
+    opt("Group by subject, target, ... instead of the patterns' own keys.", metavar="KEY"),
 ]
-
-
-def register(app: typer.Typer) -> None:
-    """Add the group."""
-    group = typer.Typer(help="How often detections are right, and how many are found.", no_args_is_help=True)
-    for command in (runs, usage, conversations, planted, lift, simulate):
-        group.command(command.__name__)(command)
-    app.add_typer(group, name="quality")
 
 
 def runs(
     data: Annotated[
         str,
-        typer.Option("--data", metavar="FOLDER", help=f"Labelled runs; without it, ${DATA}/runs."),
+        opt(f"Labelled runs; without it, ${DATA}/runs.", "--data", metavar="FOLDER"),
     ] = "",
     patterns: Annotated[
-        list[str], typer.Option("--patterns", metavar="SELECTOR", help="Without it, all patterns of runs.")
-    ] = [],  # noqa: B006 (typer copies it)
-    sets: Sets = [],  # noqa: B006
+        list[str], opt("Without it, all patterns of runs.", "--patterns", metavar="SELECTOR")
+    ] = NONE,
+    sets: Sets = NONE,
     as_json: AsJson = False,
     config: Config = "",
 ) -> None:
@@ -76,19 +77,17 @@ def runs(
 def usage(
     data: Annotated[
         str,
-        typer.Option(
-            "--data", metavar="FOLDER", help="Sets of people; without it, $ETHOGRAM_DATA/conversations."
-        ),
+        opt("Sets of people; without it, $ETHOGRAM_DATA/conversations.", "--data", metavar="FOLDER"),
     ] = "",
-    sets: Sets = [],  # noqa: B006
+    sets: Sets = NONE,
     seed: Annotated[
-        int | None, typer.Option(min=0, help="Decides what is planted; without it, a new one that is told.")
+        int | None, opt("Decides what is planted; without it, a new one that is told.", min=0)
     ] = None,
     draws: Annotated[
         int | None,
-        typer.Option(min=0, max=10_000, help="Cases in each row at most; 0: only false alarms."),
+        opt("Cases in each row at most; 0: only false alarms.", min=0, max=10_000),
     ] = None,
-    half: Annotated[str, typer.Option(help="Which people: tune, report or all.")] = "all",
+    half: Annotated[str, opt("Which people: tune, report or all.")] = "all",
     as_json: AsJson = False,
     config: Config = "",
 ) -> None:
@@ -119,20 +118,18 @@ def usage(
 def conversations(
     data: Annotated[
         str,
-        typer.Option(
-            "--data", metavar="FOLDER", help="Sets of them; without it, $ETHOGRAM_DATA/conversations."
-        ),
+        opt("Sets of them; without it, $ETHOGRAM_DATA/conversations.", "--data", metavar="FOLDER"),
     ] = "",
-    sets: Sets = [],  # noqa: B006
+    sets: Sets = NONE,
     attacks: Annotated[
-        list[str], typer.Option("--attacks", metavar="NAME", help="A set that is all attacks; repeatable.")
-    ] = [],  # noqa: B006
+        list[str], opt("A set that is all attacks; repeatable.", "--attacks", metavar="NAME")
+    ] = NONE,
     harmless: Annotated[
-        list[str], typer.Option("--harmless", metavar="NAME", help="A set that is all harmless; repeatable.")
-    ] = [],  # noqa: B006
-    half: Annotated[str, typer.Option(help="Which conversations: tune, other, report or all.")] = "all",
+        list[str], opt("A set that is all harmless; repeatable.", "--harmless", metavar="NAME")
+    ] = NONE,
+    half: Annotated[str, opt("Which conversations: tune, other, report or all.")] = "all",
     most: Annotated[
-        int | None, typer.Option("--most", min=1, help="The first so many of each set; without it, all.")
+        int | None, opt("The first so many of each set; without it, all.", "--most", min=1)
     ] = None,
     as_json: AsJson = False,
     embedder: Embedder = "",
@@ -172,41 +169,34 @@ def conversations(
 def planted(
     patterns: Annotated[
         list[str],
-        typer.Option(
-            "--pattern", metavar="SELECTOR", help="A pattern's name, a glob, a file or a folder; repeatable."
-        ),
-    ] = [],  # noqa: B006 (typer copies it)
+        opt("A pattern's name, a glob, a file or a folder; repeatable.", "--pattern", metavar="SELECTOR"),
+    ] = NONE,
     data: Annotated[
         list[str],
-        typer.Option(
+        opt(
+            "The background: a file or folder of events; repeatable. Without it, one is made up.",
             "--data",
             metavar="PATH",
-            help="The background: a file or folder of events; repeatable. Without it, one is made up.",
-            show_default=False,
         ),
-    ] = [],  # noqa: B006
-    episodes: Annotated[int, typer.Option(min=1, help="How many episodes of each pattern.")] = 200,
-    seed: Annotated[int, typer.Option(help="The same seed gives the same episodes.")] = 0,
+    ] = NONE,
+    episodes: Annotated[int, opt("How many episodes of each pattern.", min=1)] = 200,
+    seed: Annotated[int, opt("The same seed gives the same episodes.")] = 0,
     strength: Annotated[
-        str, typer.Option(metavar="LOW:HIGH", help="1 is as strong as the examples, 0 as the background.")
+        str, opt("1 is as strong as the examples, 0 as the background.", metavar="LOW:HIGH")
     ] = "0.6:1",
-    noise: Annotated[float, typer.Option(help="What is added to readings: its standard deviation.")] = 0.05,
-    gaps: Annotated[
-        float, typer.Option(help="How likely an innocent event stands between two of an episode.")
-    ] = 0.3,
-    group_by: GroupBy = [],  # noqa: B006
-    write: Annotated[
-        str, typer.Option(metavar="FILE", help="Write the background and the episodes as event lines.")
-    ] = "",
+    noise: Annotated[float, opt("What is added to readings: its standard deviation.")] = 0.05,
+    gaps: Annotated[float, opt("How likely an innocent event stands between two of an episode.")] = 0.3,
+    group_by: GroupBy = NONE,
+    write: Annotated[str, opt("Write the background and the episodes as event lines.", metavar="FILE")] = "",
     as_json: AsJson = False,
     skip_bad: SkipBad = False,
-    scorers: Scorers = [],  # noqa: B006
+    scorers: Scorers = NONE,
     config: Config = "",
-    parameters: Parameters = [],  # noqa: B006
+    parameters: Parameters = NONE,
 ) -> None:
     """Plant episodes of patterns in histories, and count how many are found."""
     if not patterns:
-        raise typer.BadParameter("name what to plant: --pattern NAME")
+        raise click.BadParameter("name what to plant: --pattern NAME")
     setting = Setting(_range(strength), noise, gaps)
     input_options = InputOptions(data, "", config, "", skip_bad, scorers, parameters, "", as_json)
     loaded = input_options.loaded()
@@ -237,26 +227,24 @@ def planted(
 
 
 def lift(
-    selectors: Selectors = None,
+    selectors: Selectors = NONE,
     data: Annotated[
         list[str],
-        typer.Option(
-            "--data", metavar="PATH", help="A file or folder of events; repeatable.", show_default=False
-        ),
-    ] = [],  # noqa: B006 (typer copies it)
-    shuffles: Annotated[int, typer.Option(min=1, help="How many times the histories are shuffled.")] = 20,
-    seed: Annotated[int, typer.Option(help="The same seed gives the same shuffles.")] = 0,
-    group_by: GroupBy = [],  # noqa: B006
+        opt("A file or folder of events; repeatable.", "--data", metavar="PATH"),
+    ] = NONE,
+    shuffles: Annotated[int, opt("How many times the histories are shuffled.", min=1)] = 20,
+    seed: Annotated[int, opt("The same seed gives the same shuffles.")] = 0,
+    group_by: GroupBy = NONE,
     as_json: AsJson = False,
     as_of: AsOf = "",
     skip_bad: SkipBad = False,
-    scorers: Scorers = [],  # noqa: B006
+    scorers: Scorers = NONE,
     config: Config = "",
-    parameters: Parameters = [],  # noqa: B006
+    parameters: Parameters = NONE,
 ) -> None:
     """Does order matter? Detections in real histories, and in the same ones shuffled."""
     if not data:
-        raise typer.BadParameter("name a file of events: --data FILE")
+        raise click.BadParameter("name a file of events: --data FILE")
     input_options = InputOptions(data, as_of, config, "", skip_bad, scorers, parameters, "", as_json)
     moment, loaded = input_options.moment(), input_options.loaded()
     library, progress = as_set(loaded, selectors), Progress()
@@ -283,20 +271,14 @@ def lift(
 def simulate(
     kind: Annotated[
         list[str],
-        typer.Option("--kind", metavar="KIND", help="calm, hostile, student, ...; repeatable; none: all."),
-    ] = [],  # noqa: B006 (typer copies it)
-    count: Annotated[int, typer.Option(min=1, max=1_000, help="Conversations of each kind.")] = 3,
-    turns: Annotated[
-        int | None, typer.Option(help="50 to 500; without it, drawn for each conversation.")
-    ] = None,
-    seed: Annotated[
-        int | None, typer.Option(min=0, help="Decides everything; without it, a new one that is told.")
-    ] = None,
-    refused: Annotated[
-        float, typer.Option(min=0, max=1, help="How often the assistant refuses what means harm.")
-    ] = 0.3,
+        opt("calm, hostile, student, ...; repeatable; none: all.", "--kind", metavar="KIND"),
+    ] = NONE,
+    count: Annotated[int, opt("Conversations of each kind.", min=1, max=1_000)] = 3,
+    turns: Annotated[int | None, opt("50 to 500; without it, drawn for each conversation.")] = None,
+    seed: Annotated[int | None, opt("Decides everything; without it, a new one that is told.", min=0)] = None,
+    refused: Annotated[float, opt("How often the assistant refuses what means harm.", min=0, max=1)] = 0.3,
     show: Annotated[
-        bool, typer.Option("--show", help="The conversations themselves as JSON, not what came of them.")
+        bool, opt("The conversations themselves as JSON, not what came of them.", "--show")
     ] = False,
     as_json: AsJson = False,
     embedder: Embedder = "",
@@ -344,7 +326,7 @@ def _range(text: str) -> tuple[float, float]:
     try:
         return float(low), float(high if colon else low)
     except ValueError:
-        raise typer.BadParameter(f"takes LOW:HIGH, like 0.6:1; here is {text!r:.40}") from None
+        raise click.BadParameter(f"takes LOW:HIGH, like 0.6:1; here is {text!r:.40}") from None
 
 
 def _write(path: str, done: Planting) -> None:

@@ -7,10 +7,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Annotated
 
-import typer
-
 from benchmarks.speed.measure import Inputs, Sample, Samples
 from benchmarks.speed.table import CURVES, MEASURES, NEED_DATA, ROWS, growth, page
+from ethogram.cli.options import opt
 from ethogram.cli.output import flush, write_line
 from ethogram.errors import BadUsage, did_you_mean
 from ethogram.files import write_whole
@@ -21,23 +20,14 @@ SAVED = ROOT / "build" / "speed.json"
 """The newest samples of every measurement, from which the page is written."""
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command("speed")(speed)
-
-
 def speed(
-    quick: Annotated[bool, typer.Option("--quick", help="Use small inputs; do not write the page.")] = False,
-    only: Annotated[
-        list[str], typer.Option("--only", metavar="NAME", help=f"Measure only: {', '.join(MEASURES)}.")
-    ] = [],  # noqa: B006 (typer copies it)
+    quick: Annotated[bool, opt("Use small inputs; do not write the page.", "--quick")] = False,
+    only: Annotated[list[str], opt(f"Measure only: {', '.join(MEASURES)}.", "--only", metavar="NAME")] = [],  # noqa: B006 (it is never changed)
     data: Annotated[
         Path | None,
-        typer.Option("--data", metavar="FOLDER", envvar="ETHOGRAM_DATA", help="Measure on real data too."),
+        opt("Measure on real data too.", "--data", metavar="FOLDER", envvar="ETHOGRAM_DATA"),
     ] = None,
-    render: Annotated[
-        bool, typer.Option("--render", help="Measure nothing; write the page from saved figures.")
-    ] = False,
+    render: Annotated[bool, opt("Measure nothing; write the page from saved figures.", "--render")] = False,
 ) -> None:
     """Measure what a user waits for, beside its peers, and write docs/performance.md."""
     for name in only:

@@ -380,11 +380,11 @@ def test_a_purge_asks_on_a_terminal_and_nowhere_else(folder, capsys, monkeypatch
     assert "pass --yes" in run(capsys, "purge", code=2)
     monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
     texts: list[str] = []
-    monkeypatch.setattr("typer.confirm", lambda text: bool(texts.append(text)))
+    monkeypatch.setattr("click.confirm", lambda text: bool(texts.append(text)))
     assert run(capsys, "purge", "--session", "s") == "Nothing was removed.\n"
     assert texts[0].endswith("(of session s)?")
     assert SECRET.encode() in bytes_in_state()
-    monkeypatch.setattr("typer.confirm", lambda text: True)
+    monkeypatch.setattr("click.confirm", lambda text: True)
     run(capsys, "purge")
     assert SECRET.encode() not in bytes_in_state()
 

@@ -103,7 +103,7 @@ def test_the_process_loads_no_package_beside_pythons_own(project):
     )
     loaded = {line.rpartition("|")[2].strip().split(".")[0] for line in done.stderr.decode().splitlines()}
     assert "sqlite3" in loaded
-    assert not loaded & {"dataclasses", "msgspec", "numpy", "ruamel", "typer", "yaml"}
+    assert not loaded & {"dataclasses", "msgspec", "numpy", "ruamel", "click", "yaml"}
 
 
 def faults() -> list[str]:

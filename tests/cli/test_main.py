@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import importlib
+import inspect
 import io
 import json
 import os
 import re
 import subprocess
 import sys
+from contextlib import suppress
+from pathlib import Path
 
+import click
 import pytest
-import typer
 
+import benchmarks.__main__ as benchmarks
 import ethogram
+from ethogram import cli
 from ethogram.cli import main as frame
-from ethogram.cli.help import RENAMED
+from ethogram.cli.help import RENAMED, Argument, parameters
 from ethogram.errors import BadEvents, Conflict, Fault, MissingExtra
 
 FAULTS = [Fault("events.jsonl", 3, 7, "no subject"), Fault("events.jsonl", 9, 0, "bad time")]
@@ -31,7 +37,7 @@ def failing(monkeypatch):
     """Makes the next command raise this."""
 
     def fail_with(error: BaseException) -> None:
-        def build() -> typer.Typer:
+        def build() -> click.Command:
             raise error
 
         monkeypatch.setattr(frame, "build_app", build)
@@ -47,8 +53,10 @@ def test_the_version_is_the_package_s(capsys):
 def commands_of(command, path="ethogram"):
     """Every command with its path."""
     yield path, command
-    for name, inner in getattr(command, "commands", {}).items():
-        yield from commands_of(inner, f"{path} {name}")
+    if isinstance(command, click.Group):
+        context = click.Context(command)
+        for name in command.list_commands(context):
+            yield from commands_of(command.get_command(context, name), f"{path} {name}")
 
 
 def test_help_lists_at_most_twenty_commands_by_task(capsys):
@@ -56,17 +64,17 @@ def test_help_lists_at_most_twenty_commands_by_task(capsys):
     lines = capsys.readouterr().out.splitlines()
     titles = [line for line in lines if line.endswith(":") and not line.startswith(("Usage", " "))]
     assert titles == ["Options:", "Analyse:", "Live:", "Patterns:", "Store:", "Judge:", "Setup:"]
-    commands = typer.main.get_command(frame.build_app()).commands
+    commands = frame.build_app().targets
     assert len(commands) <= 20
     assert all(any(line.startswith(f"  {name} ") for line in lines) for name in commands)
 
 
 def test_every_help_text_is_one_short_imperative_line_and_no_option_is_without():
-    for path, command in commands_of(typer.main.get_command(frame.build_app())):
+    for path, command in commands_of(frame.build_app()):
         first = (command.help or "").partition("\n")[0]
         assert 0 < len(first) < 70, path
         for param in command.params:
-            text = param.help or ""
+            text = param.text if isinstance(param, Argument) else param.help or ""
             assert 0 < len(text) < 70, (path, param.name)
             assert text[0].isupper(), (path, param.name)
             assert text.endswith("."), (path, param.name)
@@ -87,12 +95,27 @@ def test_analyze_shows_ten_options_first_and_the_rest_in_panels(capsys):
         (["patterns", "prove"], "patterns test"),
         (["hook", "rehearse", "run.jsonl"], "hook replay"),
         (["validate", "labelled", "set.jsonl"], "patterns validate"),
+        (["validate", "set.jsonl"], "patterns validate"),
         (["patterns", "validate", "set.jsonl", "--level", "high"], "patterns validate --severity"),
     ],
 )
 def test_an_old_command_or_option_names_the_new_one(capsys, old, new):
     assert frame.main(old) == 2
     assert capsys.readouterr().err.endswith(f"is now 'ethogram {new}'\n")
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (["bench", "shapes", "--json"], "speed"),
+        (["plant"], "quality planted"),
+        (["patterns", "lift", "darvo"], "quality lift"),
+        (["validate", "runs", "--data", "x"], "quality runs"),
+    ],
+)
+def test_a_command_that_only_measures_is_now_a_benchmark(capsys, old, new):
+    assert frame.main(old) == 2
+    assert f"is now 'python -m benchmarks {new}'" in capsys.readouterr().err
 
 
 def test_an_old_command_with_json_names_the_new_one_in_a_fault(capsys):
@@ -102,26 +125,88 @@ def test_an_old_command_with_json_names_the_new_one_in_a_fault(capsys):
 
 
 def test_what_old_commands_are_called_now_exists():
-    known = {
-        path.removeprefix("ethogram ") for path, _ in commands_of(typer.main.get_command(frame.build_app()))
-    }
+    known = {path for path, _ in commands_of(frame.build_app())}
+    known |= {path for path, _ in commands_of(benchmarks.build_app(), "python -m benchmarks")}
     for old, new in RENAMED.items():
-        assert old not in known
-        for one in new.split(", or "):
-            assert one.partition(" --")[0] in known
+        assert f"ethogram {old}" not in known
+        for command in new.split(", or "):
+            assert command.partition(" --")[0] in known
 
 
-def test_a_shell_completes_commands():
+def test_every_function_with_options_is_a_command():
+    listed = set()
+
+    def add(group):
+        for target in group.targets.values():
+            if isinstance(target, str):
+                listed.add(target)
+            else:
+                add(target)
+
+    add(frame.build_app())
+    defined = set()
+    for path in Path(cli.__path__[0]).glob("*.py"):
+        module = importlib.import_module(f"ethogram.cli.{path.stem}")
+        for name, function in inspect.getmembers(module, inspect.isfunction):
+            if function.__module__ == module.__name__ and not name.startswith("_"):
+                with suppress(NameError, TypeError, ValueError):  # it has parameters that are no options
+                    if parameters(function):
+                        defined.add(f"{path.stem}:{name}")
+    assert defined == listed
+
+
+def completions(words: str) -> list[bytes]:
+    """What bash offers for the last of these words."""
     env = {
         **os.environ,
-        "_ETHOGRAM_COMPLETE": "complete_bash",
-        "COMP_WORDS": "ethogram an",
-        "COMP_CWORD": "1",
+        "_ETHOGRAM_COMPLETE": "bash_complete",
+        "COMP_WORDS": words,
+        "COMP_CWORD": str(words.count(" ")),
     }
-    assert command(stdout=subprocess.PIPE, env=env).stdout.split() == [b"analyze"]
+    return command(stdout=subprocess.PIPE, env=env).stdout.split()
+
+
+def test_a_shell_completes_commands_options_and_files():
+    assert completions("ethogram an") == [b"plain,analyze"]
+    assert completions("ethogram usage key r") == [b"plain,rotate"]
+    assert completions("ethogram analyze --keep") == [b"plain,--keep-text"]
+    assert completions("ethogram analyze ev") == completions("ethogram analyze --html ev") == [b"file,ev"]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="for POSIX shells")
+@pytest.mark.parametrize(
+    ("shell", "script", "settings"),
+    [
+        ("bash", ".bash_completions/ethogram.sh", ".bashrc"),
+        ("zsh", ".zfunc/_ethogram", ".zshrc"),
+        ("fish", ".config/fish/completions/ethogram.fish", None),
+    ],
+)
+def test_completion_is_installed_once_for_the_shell_of_the_user(tmp_path, shell, script, settings):
     # Where no shell runs us, as under a supervisor, $SHELL names it.
-    shell = {**os.environ, "SHELL": "/bin/bash"}
-    assert b"_ETHOGRAM_COMPLETE" in command("--show-completion", stdout=subprocess.PIPE, env=shell).stdout
+    env = {**os.environ, "SHELL": f"/bin/{shell}", "HOME": str(tmp_path)}
+    if settings:
+        (tmp_path / settings).write_text("alias e=ethogram")
+    for _ in range(2):
+        assert command("--install-completion", stdout=subprocess.PIPE, env=env).returncode == 0
+    shown = command("--show-completion", stdout=subprocess.PIPE, env=env).stdout.decode()
+    assert f"_ETHOGRAM_COMPLETE={shell}_complete" in shown
+    assert (tmp_path / script).read_text().strip() == shown.strip()
+    if settings:
+        own, _, added = (tmp_path / settings).read_text().partition("\n")
+        assert own == "alias e=ethogram"
+        assert len(added.split("\n")) == 2
+    if shell == "bash":
+        line = ["bash", "--norc", "-c", ". ~/.bashrc; complete -p ethogram"]
+        assert (
+            b"_ethogram_completion" in subprocess.run(line, env=env, capture_output=True, check=True).stdout
+        )
+
+
+def test_completion_needs_a_shell_it_knows():
+    done = command("--show-completion", stdout=subprocess.PIPE, env={**os.environ, "SHELL": "/bin/tcsh"})
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert b"bash, zsh, fish" in done.stderr
 
 
 def test_help_loads_nothing_heavy():
@@ -135,6 +220,18 @@ def test_help_loads_nothing_heavy():
     assert done.stdout.endswith("[]\n")
 
 
+def test_a_command_loads_no_other_command():
+    code = (
+        "import sys; from ethogram.cli.main import main; main(['config', 'path']); "
+        "print(*sorted(name for name in sys.modules if name.startswith('ethogram.cli.')))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True
+    )
+    modules = {name.rpartition(".")[2] for name in done.stdout.splitlines()[-1].split()}
+    assert modules == {"config", "errors", "help", "main", "options", "output"}
+
+
 def test_no_command_at_all_shows_the_help_as_a_mistake(capsys):
     assert frame.main([]) == 2
     assert capsys.readouterr().err.startswith("Usage: ethogram")
@@ -146,6 +243,27 @@ def test_a_wrong_command_is_bad_usage_and_says_where_help_is(capsys):
     assert said.out == ""
     assert said.err.startswith("ethogram: No such command 'shcema'")
     assert said.err.endswith("see ethogram --help\n")
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("scan", "Missing argument 'PATH'; see ethogram scan --help"),
+        ("risk", "Missing option '--store'; see ethogram risk --help"),
+        ("analyze x --patterns", "Option '--patterns' requires an argument"),
+        (
+            "analyze --pattern x",
+            "No such option: --pattern (Possible options: --patterns); see ethogram analyze",
+        ),
+        ("analyze x --budget -1", "Invalid value for '--budget': -1.0 is not in the range x>=0.0; see"),
+        ("scan x --sample nan", "Invalid value for '--sample': 'nan' is not a valid number; see"),
+        ("risk --store s.db --limit x", "Invalid value for '--limit': 'x' is not a valid integer; see"),
+        ("analyze x --source=", "Invalid value for --source: must not be empty; see"),
+    ],
+)
+def test_a_missing_or_bad_value_is_named(capsys, line, message):
+    assert frame.main(line.split()) == 2
+    assert capsys.readouterr().err.startswith(f"ethogram: {message}")
 
 
 def test_every_fault_is_told_on_a_line_of_its_own(capsys, failing):
@@ -174,8 +292,8 @@ def test_with_json_faults_are_json_lines_on_standard_error(capsys, failing):
         (FileNotFoundError(2, "No such file", "x.csv"), 2, "x.csv: No such file"),
         (KeyboardInterrupt(), 130, "ethogram: interrupted"),
         (ZeroDivisionError("by zero"), 1, "ethogram: internal error: ZeroDivisionError: by zero (set ETHO"),
-        (typer.Exit(3), 3, ""),
-        (typer.Exit(0), 0, ""),
+        (click.exceptions.Exit(3), 3, ""),
+        (click.exceptions.Exit(0), 0, ""),
     ],
     ids=lambda value: type(value).__name__ if isinstance(value, BaseException) else None,
 )

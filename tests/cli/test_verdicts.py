@@ -8,10 +8,9 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
-import typer
 from jsonschema import Draft202012Validator
 
-from ethogram.cli.main import build_app, main
+from ethogram.cli.main import main
 from ethogram.schemas import schema
 from ethogram.store import open_store
 from judged_world import RIGHT, make_world
@@ -40,16 +39,6 @@ def world(made, tmp_path, monkeypatch) -> dict[str, float]:
         ]
     Path("v.csv").write_text("\n".join(["detection,verdict", *rows, ""]))
     return hot
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _one_app():
-    """The commands are put together once: that takes longer than most of them."""
-    with pytest.MonkeyPatch.context() as patch:
-        command = typer.main.get_command(build_app())
-        patch.setattr("ethogram.cli.main.typer.main.get_command", lambda app: command)
-        patch.setattr("ethogram.cli.main.build_app", lambda: None)
-        yield
 
 
 def run(*args: str, code: int = 0) -> None:

@@ -4,17 +4,11 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
+import click
 
 from ..report.wording import plural, printable
 from . import options as o
-from .help import add_command
 from .output import Progress, check_page, show, write_json, write_line, write_page
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    add_command(app, "analyze", analyze, "Analyse")
 
 
 def analyze(
@@ -59,9 +53,9 @@ def analyze(
     from ..ingest import OnDisk
 
     if not paths and not store:
-        raise typer.BadParameter("missing input: name files or folders of events, or a --store")
+        raise click.BadParameter("missing input: name files or folders of events, or a --store")
     if keep_text and not (store and paths):
-        raise typer.BadParameter("--keep-text needs --store and files to import")
+        raise click.BadParameter("--keep-text needs --store and files to import")
     check_page(html, [path for path in (*(paths or ()), store) if path])
     context = o.run_context(task, goal, allow, deny, cwd)
     options = o.InputOptions(
@@ -119,4 +113,4 @@ def analyze(
             if html:
                 write_line(f"\nHTML report: {printable(html)}")
     if settings.fail_on is not None and analysis.at_or_above(settings.fail_on):
-        raise typer.Exit(o.FAIL)
+        raise click.exceptions.Exit(o.FAIL)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+import click
 
 from . import options as o
 from .output import Progress, show, write_json
@@ -47,7 +47,7 @@ def backtest(
     from ..ingest import OnDisk
 
     if bool(store) == bool(data):
-        raise typer.BadParameter("expected either --store or --data")
+        raise click.BadParameter("expected either --store or --data")
     options = o.InputOptions(data, as_of, config, "", skip_bad, scorers, parameters, "", as_json)
     moment, back, loaded, progress = options.moment(), since_of(since), options.loaded(), Progress()
     library, others, other = _libraries(loaded, patterns, against)

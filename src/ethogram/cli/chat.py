@@ -5,10 +5,9 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+import click
 
 from . import options as o
-from .help import add_command
 from .output import check_page, flush, write_json, write_line, write_lines, write_page
 
 if TYPE_CHECKING:
@@ -16,11 +15,6 @@ if TYPE_CHECKING:
 
 
 Embedder = Annotated[str, o.opt("Use this embedder: small, wordllama, both or none.", metavar="NAME")]
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    add_command(app, "chat", chat, "Analyse")
 
 
 def chat(
@@ -75,7 +69,7 @@ def chat(
 
         write_page(html, chat_page(turns, followed, excerpts=excerpts))
     if fail_on and any(MODES.index(record["highest_mode"]) >= limit for record in summaries):
-        raise typer.Exit(o.FAIL)
+        raise click.exceptions.Exit(o.FAIL)
 
 
 def maker(embedder: str, config: str) -> Make:

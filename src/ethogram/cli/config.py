@@ -8,11 +8,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from ..report.wording import aligned, mute_text, printable
 from .errors import warn
-from .help import add_group
 from .options import AsJson, Config, arg, load_config, opt
 from .output import emit, flush, write_json, write_line, write_lines, write_text
 
@@ -20,12 +17,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ..config import Loaded
-
-
-def register(app: typer.Typer) -> None:
-    """Add the group."""
-    text = "Show settings and their origins, schemas, and trusted files."
-    add_group(app, "config", text, "Setup", show=show, path=path, schema=schema, trust=trust)
 
 
 def show(as_json: AsJson = False, config: Config = "") -> None:

@@ -6,10 +6,7 @@ import shlex
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from ..report.wording import plural, printable, ranked, sentence
-from .help import add_command
 from .options import AsJson, Html, opt
 from .output import emit, show, write_json, write_line, write_page
 
@@ -27,11 +24,6 @@ if TYPE_CHECKING:
 FOLDER = "ethogram-examples"
 
 Analysed = tuple["Example", "Batch", "Analysis"]
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    add_command(app, "demo", demo, "Setup")
 
 
 def demo(

@@ -14,9 +14,8 @@ from __future__ import annotations
 import errno
 import os
 import sys
-import traceback
 
-import typer
+import click
 
 from ..errors import BadInput, EthogramError, Fault
 from ..report.wording import printable
@@ -47,7 +46,7 @@ def warn(message: str, *, as_json: bool = False) -> None:
 
 def report_error(error: BaseException, *, as_json: bool) -> int:
     """Write what went wrong to standard error; return the exit code."""
-    if isinstance(error, typer.Exit):
+    if isinstance(error, click.exceptions.Exit):
         return error.exit_code
     if isinstance(error, BrokenPipeError):
         drop(sys.stdout)
@@ -64,7 +63,7 @@ def report_error(error: BaseException, *, as_json: bool) -> int:
 
 
 def _report(error: BaseException, *, as_json: bool) -> int:
-    if isinstance(error, KeyboardInterrupt | typer.Abort):
+    if isinstance(error, KeyboardInterrupt | click.Abort):
         write_line("ethogram: interrupted", to=sys.stderr)
         return _code(error)
     if _asks_for_help(error):
@@ -72,14 +71,16 @@ def _report(error: BaseException, *, as_json: bool) -> int:
         return BAD
     write_faults(error, as_json=as_json)
     if os.environ.get(DEBUG) and not _is_expected(error):
+        import traceback
+
         traceback.print_exception(error)
     return _code(error)
 
 
 def _code(error: BaseException) -> int:
-    if isinstance(error, KeyboardInterrupt | typer.Abort):
+    if isinstance(error, KeyboardInterrupt | click.Abort):
         return INTERRUPTED
-    if isinstance(error, EthogramError | typer.TyperException):
+    if isinstance(error, EthogramError | click.ClickException):
         return error.exit_code
     return BAD if _names_a_file(error) or _is_no_text(error) else INTERNAL
 
@@ -95,7 +96,7 @@ def faults_of(error: BaseException) -> list[Fault]:
         return [*error.faults, *more]
     if isinstance(error, EthogramError):
         return [Fault("", 0, 0, str(error))]
-    if isinstance(error, typer.TyperException):
+    if isinstance(error, click.ClickException):
         return [Fault("", 0, 0, _usage(error))]
     if isinstance(error, OSError) and _names_a_file(error):
         return [Fault(os.fsdecode(error.filename), 0, 0, error.strerror or str(error))]
@@ -115,18 +116,21 @@ def write_faults(error: BaseException, *, as_json: bool, prefix: str = "ethogram
             write_line(printable(str(fault) if fault.path else f"{prefix}{fault}"), to=sys.stderr)
 
 
-def _usage(error: typer.TyperException) -> str:
+def _usage(error: click.ClickException) -> str:
     context = getattr(error, "ctx", None)
     message = error.format_message().rstrip(".")
     path, old = getattr(context, "command_path", ""), getattr(error, "option_name", "")
     if new := RENAMED_OPTIONS.get((path, old)):
         return f"'{path} {old}' is now '{path} {new}'"
+    if isinstance(error, click.NoSuchOption):
+        near = ", ".join(sorted(error.possibilities or ()))
+        message = f"No such option: {old}" + (f" (Possible options: {near})" if near else "")
     return message if context is None else f"{message}; see {context.command_path} --help"
 
 
 def _asks_for_help(error: BaseException) -> bool:
-    # A group called without a command. The class is not public; its message is the whole help text.
-    return type(error).__name__ == "NoArgsIsHelpError"
+    # A group called without a command.
+    return isinstance(error, click.exceptions.NoArgsIsHelpError)
 
 
 def _names_a_file(error: BaseException) -> bool:
@@ -139,4 +143,4 @@ def _is_no_text(error: BaseException) -> bool:
 
 
 def _is_expected(error: BaseException) -> bool:
-    return isinstance(error, EthogramError | typer.TyperException)
+    return isinstance(error, EthogramError | click.ClickException)

@@ -5,23 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+import click
 
 from ..report.wording import printable
 from . import options as o
-from .help import add_command
 from .output import Progress, Target, write_json, write_line, write_lines
 
 if TYPE_CHECKING:
     from ..app.evaluation.scoring import Evaluated
     from ..lexicon.triage import Route
     from ..models import Event
-
-
-def register(app: typer.Typer) -> None:
-    """Add the commands."""
-    add_command(app, "scan", scan, "Analyse")
-    add_command(app, "evaluate", evaluate, "Analyse")
 
 
 def scan(
@@ -94,9 +87,9 @@ def evaluate(
 
     targets = _targets(paths, output, record)
     if keep_text and not output:
-        raise typer.BadParameter("--keep-text needs --output")
+        raise click.BadParameter("--keep-text needs --output")
     if quotes and not as_json:
-        raise typer.BadParameter("--quotes needs --json")
+        raise click.BadParameter("--quotes needs --json")
     options = o.InputOptions(paths, as_of, config=config, source=source, skip_bad=skip_bad, as_json=as_json)
     loaded = options.loaded()
     settings = replace(loaded.settings, evaluator=loaded.settings.evaluator or "local")
@@ -104,7 +97,7 @@ def evaluate(
     scoring = o.EvaluatorOptions(evaluator, option, budget, sample, sample_by, batch, answers)
     ask = scoring.make(settings, library, progress)
     if ask is None:
-        raise typer.BadParameter("--evaluator none scores nothing: name an evaluator, like local")
+        raise click.BadParameter("--evaluator none scores nothing: name an evaluator, like local")
     events = options.read(library, settings, progress)
     try:
         scored, result = ask(events, moment)
@@ -164,7 +157,7 @@ def _targets(paths: Sequence[str], output: str, record: str) -> dict[str, Target
     named = (("--output", output), ("--record", record))
     targets = {option: Target(option, path, inputs=paths) for option, path in named if path}
     if len(targets) == 2 and targets["--output"].is_same(record):
-        raise typer.BadParameter("--output and --record must be two files")
+        raise click.BadParameter("--output and --record must be two files")
     return targets
 
 

@@ -1,113 +1,227 @@
-"""Help in plain text, grouped in named panels, and errors that name what a command is called now."""
+"""Commands from typed functions: their parameters, help in named panels, and former names.
+
+A command is a function whose parameters are annotated with `opt` or `arg` (see options.py); its docstring is
+the help. A group loads the module of a command when that command runs.
+"""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable
-from typing import Any
+import importlib
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from math import isnan
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias, get_args, get_origin
 
-import typer
-from typer.core import TyperCommand, TyperGroup
+import click
 
-PANELS = ("Analyse", "Live", "Patterns", "Store", "Judge", "Setup")
-"""Groups of top-level commands, in the order of `ethogram --help`."""
+from ..errors import BadUsage, did_you_mean
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
+BENCHMARKS = "python -m benchmarks"
 RENAMED = {
-    "calibration": "accuracy --calibration",
-    "evaluators list": "signals evaluators",
-    "evaluators compare": "signals compare",
-    "evaluators": "signals evaluators, or signals compare",
-    "export": "store export-subject",
-    "hook rehearse": "hook replay",
-    "lexicon list": "signals lexicon",
-    "lexicon measure": "signals measure-lexicon",
-    "lexicon": "signals lexicon, or signals measure-lexicon",
-    "patterns prove": "patterns test",
-    "purge": "store purge",
-    "schema": "config schema",
-    "subjects": "subject",
-    "trust": "config trust",
-    "validate": "patterns validate",
+    "bench": f"{BENCHMARKS} speed",
+    "calibration": "ethogram accuracy --calibration",
+    "evaluators list": "ethogram signals evaluators",
+    "evaluators compare": "ethogram signals compare",
+    "evaluators": "ethogram signals evaluators, or ethogram signals compare",
+    "export": "ethogram store export-subject",
+    "hook rehearse": "ethogram hook replay",
+    "lexicon list": "ethogram signals lexicon",
+    "lexicon measure": "ethogram signals measure-lexicon",
+    "lexicon": "ethogram signals lexicon, or ethogram signals measure-lexicon",
+    "patterns lift": f"{BENCHMARKS} quality lift",
+    "patterns prove": "ethogram patterns test",
+    "plant": f"{BENCHMARKS} quality planted",
+    "purge": "ethogram store purge",
+    "schema": "ethogram config schema",
+    "simulate": f"{BENCHMARKS} quality simulate",
+    "subjects": "ethogram subject",
+    "trust": "ethogram config trust",
+    "validate conversations": f"{BENCHMARKS} quality conversations",
+    "validate runs": f"{BENCHMARKS} quality runs",
+    "validate usage": f"{BENCHMARKS} quality usage",
+    "validate": "ethogram patterns validate",
 }
-"""Old command -> new one."""
+"""Old command of `ethogram` -> what to run now."""
 RENAMED_OPTIONS = {("ethogram patterns validate", "--level"): "--severity"}
 """Command and old option -> new option."""
 
+Target: TypeAlias = "str | Callable[..., None] | Group"
+"""A command: its function, as such or as `module:function` of this package, or a group."""
 
-class Command(TyperCommand):
-    """A command whose help shows its options in panels."""
 
-    def format_options(self, ctx: Any, formatter: Any) -> None:
+class Argument(click.Argument):
+    """A positional argument with help."""
+
+    def __init__(self, text: str, metavar: str | None, name: str, kind: Any, default: Any) -> None:
+        many, typed = _typed(kind, default)
+        super().__init__([name], nargs=-1 if many else 1, **typed)
+        # Not `help`: click 8.5 would list it a second time.
+        self.title, self.text = metavar or name.upper(), text
+
+    def make_metavar(self, ctx: click.Context) -> str:
+        """How the usage line shows it: [PATH]... for any number of paths."""
+        optional = not self.required and not self.title.startswith("[")
+        return (f"[{self.title}]" if optional else self.title) + ("" if self.nargs == 1 else "...")
+
+    def get_help_record(self, ctx: click.Context) -> tuple[str, str]:
+        """Its line in the help."""
+        return self.title, self.text + ("  [required]" if self.required else "")
+
+    def get_error_hint(self, ctx: click.Context | None) -> str:
+        """What errors call it."""
+        return f"'{self.title}'"
+
+
+class Option(click.Option):
+    """An option in a panel of the help; numbers may have limits, both included."""
+
+    def __init__(
+        self, names: Sequence[str], panel: str | None, name: str, kind: Any, default: Any, **more: Any
+    ) -> None:
+        many, typed = _typed(kind, default, more.pop("min", None), more.pop("max", None))
+        names = names or (f"--{name.replace('_', '-')}",)
+        shown = "/" in names[0] if kind is bool else typed.get("default", "") != ""
+        flag = True if kind is bool else None  # not False: that would make the value optional
+        super().__init__([name, *names], is_flag=flag, multiple=many, show_default=shown, **typed, **more)
+        self.panel = panel or "Options"
+
+
+class Integer(click.IntRange):
+    """A whole number within limits."""
+
+    name = "integer"
+
+
+class Number(click.FloatRange):
+    """A number within limits; NaN is within none."""
+
+    name = "number"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """The number, or BadParameter."""
+        number = super().convert(value, param, ctx)
+        return self.fail(f"{value!r} is not a valid number.", param, ctx) if isnan(number) else number
+
+
+def _typed(
+    kind: Any, default: Any, least: float | None = None, most: float | None = None
+) -> tuple[bool, dict[str, Any]]:
+    """Whether a parameter takes many values, and its type and default for click."""
+    many = get_origin(kind) is list
+    value: Any = (get_args(kind) or (kind,))[0]  # X of X, list[X] and X | None
+    if least is not None or most is not None:
+        value = (Integer if value is int else Number)(least, most)  # type: ignore[arg-type]
+    elif value is Path:
+        value = click.Path(path_type=Path)
+    required = default is inspect.Parameter.empty
+    own = {} if many or required or default is None else {"default": default}
+    return many, {"type": value, "required": required, "shell_complete": _files, **own}
+
+
+def _files(ctx: click.Context, param: click.Parameter, start: str) -> list[CompletionItem]:
+    from click.shell_completion import CompletionItem
+
+    return [CompletionItem(start, type="file")]
+
+
+def parameters(function: Callable[..., None]) -> list[click.Parameter]:
+    """The options and arguments that a function declares."""
+    params = []
+    for parameter in inspect.signature(function, eval_str=True).parameters.values():
+        kind, make = get_args(parameter.annotation)
+        params.append(make(name=parameter.name, kind=kind, default=parameter.default))
+    return params
+
+
+class Command(click.Command):
+    """A command that calls a function."""
+
+    def __init__(self, name: str, function: Callable[..., None]) -> None:
+        def call(**values: Any) -> None:
+            function(**{key: list(value) if type(value) is tuple else value for key, value in values.items()})
+
+        super().__init__(name, callback=call, params=parameters(function), help=function.__doc__)
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write arguments, then options panel by panel."""
         write_options(self, ctx, formatter)
 
 
-class Group(TyperGroup):
-    """A group whose help shows its commands in panels, and which knows what commands were called before."""
+class Group(click.Group):
+    """Commands by panel of the help, each loaded when it is needed."""
 
-    def format_options(self, ctx: Any, formatter: Any) -> None:
+    def __init__(
+        self,
+        text: str,
+        panels: Mapping[str, Mapping[str, Target]] | None = None,
+        options: Callable[..., None] | None = None,
+        **commands: Target,
+    ) -> None:
+        """In names of `commands` an underscore is a hyphen, and one at the end is dropped."""
+        super().__init__(help=text, params=parameters(options) if options else [], no_args_is_help=True)
+        rows = {name.rstrip("_").replace("_", "-"): target for name, target in commands.items()}
+        self.panels = panels or {"Commands": rows}
+        self.targets = {name: target for rows in self.panels.values() for name, target in rows.items()}
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Their names, in the order of the help."""
+        return list(self.targets)
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        """The command of that name, loaded now."""
+        if name not in self.targets:
+            return None
+        target = _load(self.targets[name])
+        return target if isinstance(target, Group) else Command(name, target)
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write options, then commands panel by panel."""
         write_options(self, ctx, formatter)
-        panels: dict[str, list[tuple[str, str]]] = {}
-        for name in self.list_commands(ctx):
-            command = self.get_command(ctx, name)
-            if command is not None and not command.hidden:
-                panel = getattr(command, "rich_help_panel", None)
-                title = panel if isinstance(panel, str) else "Commands"
-                panels.setdefault(title, []).append((name, (command.help or "").partition("\n")[0]))
-        width = max((len(name) for rows in panels.values() for name, _ in rows), default=0)
-        for title in sorted(
-            panels, key=lambda panel: PANELS.index(panel) if panel in PANELS else len(PANELS)
-        ):
+        width = max(map(len, self.targets))
+        for title, rows in self.panels.items():
             with formatter.section(title):
-                formatter.write_dl([(name.ljust(width), text) for name, text in panels[title]])
+                formatter.write_dl([(name.ljust(width), _summary(_load(rows[name]))) for name in rows])
 
-    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """The command meant; an old name is BadUsage and names the new one."""
-        if args[0] not in self.commands:
-            from ..errors import BadUsage
-
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
+        """The command meant. An old name is BadUsage and names the new one."""
+        if args[0] not in self.targets and not ctx.resilient_parsing:
             program, _, parent = ctx.command_path.partition(" ")
             old = " ".join([*parent.split(), *args[:2]])
             while old and old not in RENAMED:
                 old = old.rpartition(" ")[0]
             if program == "ethogram" and len(old.split()) > len(parent.split()):
-                raise BadUsage(f"'{program} {old}' is now '{program} {RENAMED[old]}'")
+                new = " or ".join(f"'{command}'" for command in RENAMED[old].split(", or "))
+                raise BadUsage(f"'{program} {old}' is now {new}")
+            near = did_you_mean(args[0], self.targets)
+            raise click.UsageError(f"No such command '{args[0]}'{near}", ctx)
         return super().resolve_command(ctx, args)
 
 
-def write_options(command: Any, ctx: Any, formatter: Any) -> None:
+def _load(target: Target) -> Callable[..., None] | Group:
+    if not isinstance(target, str):
+        return target
+    module, _, function = target.partition(":")
+    loaded: Callable[..., None] = getattr(importlib.import_module(f"{__package__}.{module}"), function)
+    return loaded
+
+
+def _summary(target: Callable[..., None] | Group) -> str:
+    text = target.help if isinstance(target, Group) else target.__doc__
+    return (text or "").partition("\n")[0]
+
+
+def write_options(command: click.Command, ctx: click.Context, formatter: click.HelpFormatter) -> None:
     """Write the parameters of a command: arguments, common options, then the named panels."""
     panels: dict[str, list[tuple[str, str]]] = {"Arguments": [], "Options": []}
     for param in command.get_params(ctx):
-        if (row := param.get_help_record(ctx)) is None:
-            continue
-        if param.param_type_name == "argument":
-            panels["Arguments"].append((re.sub(r" <.*>$", "", row[0]), row[1]))
-        else:
-            panel = getattr(param, "rich_help_panel", None)
-            panels.setdefault(panel if isinstance(panel, str) else "Options", []).append(row)
+        title = "Arguments" if isinstance(param, Argument) else getattr(param, "panel", "Options")
+        if row := param.get_help_record(ctx):
+            panels.setdefault(title, []).append(row)
     for title, rows in panels.items():
         if rows:
             with formatter.section(title):
                 formatter.write_dl(rows)
-
-
-def new_group(help_text: str) -> typer.Typer:
-    """An empty group of commands."""
-    group = typer.Typer(help=help_text, cls=Group, rich_markup_mode=None, no_args_is_help=True)
-    # Without a callback, typer would make a group of one command that command itself.
-    group.callback()(lambda: None)
-    return group
-
-
-def add_command(app: typer.Typer, name: str, function: Callable[..., None], panel: str = "") -> None:
-    """Add one command; `panel` is where the help of `app` lists it."""
-    app.command(name, cls=Command, rich_help_panel=panel or None)(function)
-
-
-def add_group(app: typer.Typer, name: str, text: str, panel: str, **commands: Callable[..., None]) -> None:
-    """Add a group of commands; an underscore in a name is a hyphen, and one at its end is dropped."""
-    group = new_group(text)
-    for command, function in commands.items():
-        add_command(group, command.rstrip("_").replace("_", "-"), function)
-    app.add_typer(group, name=name, rich_help_panel=panel)

@@ -6,11 +6,10 @@ import sys
 import time
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+import click
 
 from ..report.wording import printable
 from .errors import warn
-from .help import add_group
 from .options import AsJson, Paths, arg, opt, seconds_of
 from .output import Progress, emit, write_line, write_lines
 
@@ -18,31 +17,10 @@ if TYPE_CHECKING:
     from ..agents.hook.install import Change
 
 
-HELP = """Watch a coding agent while it runs, and intervene.
-
-The agent starts `ethogram hook` for each event on standard input. Nothing leaves this machine.
-"""
-
 Agent = Annotated[str, arg("Name the coding agent: claude-code.", "AGENT")]
 User = Annotated[bool, opt("Change your own settings, or those of this folder.", "--user/--project")]
 DryRun = Annotated[bool, opt("Show the change without writing it.", "--dry-run")]
 Session = Annotated[str, opt("Select one session.", metavar="ID")]
-
-
-def register(app: typer.Typer) -> None:
-    """Add the group."""
-    add_group(
-        app,
-        "hook",
-        HELP,
-        "Live",
-        install=install,
-        uninstall=uninstall,
-        status=status,
-        report=report,
-        replay=replay,
-        purge=purge,
-    )
 
 
 def install(agent: Agent, user: User = False, dry_run: DryRun = False) -> None:
@@ -186,7 +164,7 @@ def purge(
             raise BadUsage("cannot ask, not a terminal: nothing was removed; pass --yes")
         parts = (session and f"of session {session}", before and f"older than {before}")
         which = " and ".join(part for part in parts if part) or "all"
-        if not typer.confirm(printable(f"Remove recorded runs in {state_dir()} ({which})?")):
+        if not click.confirm(printable(f"Remove recorded runs in {state_dir()} ({which})?")):
             write_line("Nothing was removed.")
             return
     write_lines(map(printable, purge_lines(remove(session, end))))

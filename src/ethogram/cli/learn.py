@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from ..report.verdicts import NO_VERDICTS, change_line, lesson_lines
 from ..report.wording import printable, stamp
 from . import options as o
-from .help import add_command
 from .output import Progress, emit, write_json, write_line, write_lines
 
 if TYPE_CHECKING:
@@ -18,11 +15,6 @@ if TYPE_CHECKING:
     from ..config import Loaded
     from ..risk.changes import Change
     from ..store import Store
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    add_command(app, "learn", learn, "Judge")
 
 
 def learn(

@@ -2,26 +2,114 @@
 
 from __future__ import annotations
 
-import importlib
 import os
-import pkgutil
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from types import ModuleType
+from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated
 
-import typer
-import typer.completion
-from typer._completion_classes import completion_init
+import click
 
 import ethogram
 
-from .. import cli
 from .errors import begin, report_error
-from .help import Group
+from .help import Group, Target
+from .options import opt
 from .output import CannotWrite, flush, make_streams_safe, write_line
 
-HELP = "Detect behaviour patterns over time in agent runs, chats and usage."
+COMMANDS: Mapping[str, Mapping[str, Target]] = {
+    "Analyse": {
+        "analyze": "analyze:analyze",
+        "chat": "chat:chat",
+        "scan": "evaluate:scan",
+        "evaluate": "evaluate:evaluate",
+        "assess": "risk:assess",
+        "why": "why:why",
+    },
+    "Live": {
+        "sweep": "sweep:sweep",
+        "hook": Group(
+            "Watch a coding agent while it runs, and intervene.\n\n"
+            "The agent starts `ethogram hook` for each event on standard input. Nothing leaves this machine.",
+            install="hook:install",
+            uninstall="hook:uninstall",
+            status="hook:status",
+            report="hook:report",
+            replay="hook:replay",
+            purge="hook:purge",
+        ),
+        "usage": Group(
+            "Record how people use a service, and report changes.",
+            record="usage:record",
+            signals="usage:signals",
+            sweep="usage:sweep",
+            audit="usage:audit",
+            info="usage:info",
+            cohort="usage:cohort",
+            key=Group(
+                "Make, rotate and check the key of pseudonyms.",
+                new="usage:new_key",
+                rotate="usage:rotate_key",
+                check="usage:check_key",
+            ),
+        ),
+    },
+    "Patterns": {
+        "patterns": Group(
+            "Write, test, backtest and validate patterns.",
+            new="patterns:new",
+            list="patterns:list_",
+            show="patterns:show",
+            lint="patterns:lint",
+            test="patterns:run_tests",
+            backtest="backtest:backtest",
+            shadow="backtest:shadow",
+            validate="validate:validate",
+            lock="patterns:lock",
+        ),
+        "signals": Group(
+            "List signals, and the lexicon and evaluators that measure them.",
+            list="signals:list_names",
+            lexicon="signals:lexicon",
+            measure_lexicon="signals:measure_lexicon",
+            evaluators="signals:evaluators",
+            compare="signals:compare",
+        ),
+    },
+    "Store": {
+        "risk": "risk:risk",
+        "subject": "subject:subject",
+        "store": Group(
+            "Import, inspect, export and purge stored events.",
+            import_="store:import_files",
+            info="store:info",
+            export="store:export",
+            export_subject="store:export_subject",
+            purge="store:purge",
+        ),
+    },
+    "Judge": {
+        "learn": "learn:learn",
+        "verdict": "verdict:verdict",
+        "accuracy": "verdict:accuracy",
+    },
+    "Setup": {
+        "demo": "demo:demo",
+        "config": Group(
+            "Show settings and their origins, schemas, and trusted files.",
+            show="config:show",
+            path="config:path",
+            schema="config:schema",
+            trust="config:trust",
+        ),
+        "mute": Group(
+            "Hide known detections, with a reason and an end.",
+            add="mute:add",
+            list="mute:list_mutes",
+            remove="mute:remove",
+        ),
+    },
+}
+"""Panel of the help -> command -> its function, as `module:function`."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -29,16 +117,17 @@ def main(argv: Sequence[str] | None = None) -> int:
     return run(build_app, "ethogram", list(sys.argv[1:] if argv is None else argv))
 
 
-def run(build: Callable[[], typer.Typer], name: str, args: list[str]) -> int:
+def run(build: Callable[[], click.Command], name: str, args: list[str]) -> int:
     """Run one command of the app that `build` makes, called `name` in its help; the exit code."""
     try:
         make_streams_safe()
         begin()
-        # Not app(): that would decide itself how errors look and what they exit with.
-        command = typer.main.get_command(build())
-        if instruction := os.environ.get(COMPLETE):
-            completion_init()
-            return typer.completion.shell_complete(command, {}, name, COMPLETE, instruction)
+        command = build()
+        if instruction := os.environ.get("_ETHOGRAM_COMPLETE"):
+            from click.shell_completion import shell_complete
+
+            return shell_complete(command, {}, name, "_ETHOGRAM_COMPLETE", instruction)
+        # Not command(): that would decide itself how errors look and what they exit with.
         with command.make_context(name, args) as context:
             command.invoke(context)
         flush()
@@ -49,76 +138,39 @@ def run(build: Callable[[], typer.Typer], name: str, args: list[str]) -> int:
     return 0
 
 
-def build_app() -> typer.Typer:
-    """The app with every command that a file in this folder registers."""
-    # Plain help and plain errors: the same text on a terminal, in a pipe and in a log.
-    app = typer.Typer(
-        name="ethogram",
-        help=HELP,
-        cls=Group,
-        rich_markup_mode=None,
-        pretty_exceptions_enable=False,
-        add_completion=False,
-        no_args_is_help=True,
-    )
-    app.callback()(_options)
-    for module in _command_modules():
-        module.register(app)
-    return app
+def build_app() -> Group:
+    """The app with every command."""
+    text = "Detect behaviour patterns over time in agent runs, chats and usage."
+    return Group(text, COMMANDS, _options)
 
 
-def _command_modules() -> Iterator[ModuleType]:
-    for info in sorted(pkgutil.iter_modules(cli.__path__), key=lambda info: info.name):
-        module = importlib.import_module(f"{cli.__name__}.{info.name}")
-        if hasattr(module, "register"):
-            yield module
-
-
-COMPLETE = "_ETHOGRAM_COMPLETE"
-"""The variable by which a shell asks for completions."""
-
-
-def _show_version(chosen: bool) -> None:
+def _show_version(context: click.Context, param: click.Parameter, chosen: bool) -> None:
     if chosen:
         write_line(f"ethogram {ethogram.__version__}")
-        raise typer.Exit
+        context.exit()
 
 
-def _install_completion(context: typer.Context, param: typer.CallbackParam, chosen: bool) -> None:
-    completion_init()
-    typer.completion.install_callback(context, param, chosen and _shell())
+def _completion(context: click.Context, param: click.Parameter, chosen: bool) -> None:
+    if chosen:
+        from . import completion
 
-
-def _show_completion(context: typer.Context, param: typer.CallbackParam, chosen: bool) -> None:
-    completion_init()
-    typer.completion.show_callback(context, param, chosen and _shell())
-
-
-def _shell() -> str:
-    """The name of the shell that runs us; that of $SHELL where none does, as under a supervisor."""
-    from typer._completion_shared import _get_shell_name
-
-    from ..errors import BadUsage
-
-    if shell := _get_shell_name() or os.path.basename(os.environ.get("SHELL", "")):  # noqa: PTH119
-        return shell
-    raise BadUsage("no shell was detected: set SHELL, like SHELL=/bin/bash")
+        act = completion.install if param.name == "install_completion" else completion.show
+        act(context.command)
+        context.exit()
 
 
 def _options(
     version: Annotated[
-        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version.")
+        bool, opt("Show the version.", "--version", callback=_show_version, is_eager=True)
     ] = False,
     install_completion: Annotated[
-        bool,
-        typer.Option("--install-completion", callback=_install_completion, help="Install shell completion."),
+        bool, opt("Install shell completion.", "--install-completion", callback=_completion)
     ] = False,
     show_completion: Annotated[
-        bool,
-        typer.Option("--show-completion", callback=_show_completion, help="Print the completion script."),
+        bool, opt("Print the completion script.", "--show-completion", callback=_completion)
     ] = False,
 ) -> None:
-    """Detect behaviour patterns over time in agent runs, chats and usage."""
+    """Options of the app itself."""
 
 
 def _flushed(code: int) -> int:

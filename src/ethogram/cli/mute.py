@@ -4,21 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from ..report.wording import mute_line, printable
 from . import options as o
-from .help import add_group
 from .output import emit
 
 if TYPE_CHECKING:
     from datetime import datetime
-
-
-def register(app: typer.Typer) -> None:
-    """Add the group."""
-    text = "Hide known detections, with a reason and an end."
-    add_group(app, "mute", text, "Setup", add=add, list=list_mutes, remove=remove)
 
 
 def add(

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+import click
 
 from .errors import warn, write_faults
+from .help import Argument, Option
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -26,26 +28,29 @@ if TYPE_CHECKING:
 FAIL = 3
 """Exit code where something at or above --fail-on was found."""
 NONE: list[str] = []
-"""Default of options that may be repeated; typer copies it."""
+"""Default of options that may be repeated; commands get a list of their own."""
 
 
 def opt(
     help_text: str, *names: str, metavar: str | None = None, panel: str | None = None, **more: Any
 ) -> Any:
-    """An option with its help, and the panel of the help it stands in."""
-    return typer.Option(*names, help=help_text, metavar=metavar, rich_help_panel=panel, **more)
+    """An option with its help and the panel of the help that shows it; `min` and `max` limit numbers.
+
+    Without names it is called like the parameter.
+    """
+    return partial(Option, names, panel, help=help_text, metavar=metavar, **more)
 
 
 def arg(help_text: str, metavar: str | None = None) -> Any:
     """An argument with its help."""
-    return typer.Argument(help=help_text, metavar=metavar, show_default=False)
+    return partial(Argument, help_text, metavar)
 
 
-def _not_empty(context: typer.Context, param: typer.CallbackParam, value: str) -> str:
+def _not_empty(context: click.Context, param: click.Parameter, value: str) -> str:
     # Only what was written on the command line: not given is empty too.
     origin = context.get_parameter_source(param.name or "")
     if origin is not None and origin.name == "COMMANDLINE" and not value.strip():
-        raise typer.BadParameter("must not be empty", ctx=context, param_hint=f"--{param.name}")
+        raise click.BadParameter("must not be empty", ctx=context, param_hint=f"--{param.name}")
     return value
 
 
@@ -382,6 +387,9 @@ class EvaluatorOptions:
         """The evaluator and how it is asked; None where none is named."""
         from dataclasses import replace
 
+        if not (self.name or settings.evaluator or settings.evaluators):
+            self._refuse_the_rest()
+            return None  # before anything is loaded that scores
         from ..app.evaluation.questions import Sampling, sampling_for
         from ..app.evaluation.scoring import Evaluate, evaluator_of, paying_for
 

@@ -11,13 +11,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+import click
 
 from ..models.constants import ACTIVE_STATUSES
 from ..report.wording import plural, printable
 from .errors import BAD
-from .help import add_group
-from .options import AsJson, Config, arg, load_config, opt
+from .options import NONE, AsJson, Config, arg, load_config, opt
 from .output import emit, write_json, write_line, write_lines
 
 if TYPE_CHECKING:
@@ -30,31 +29,7 @@ if TYPE_CHECKING:
 _WORDS = ("id", "author", "date", "modified", "description", "triage")
 _MEANING = ("define", "for_each", "shape", "confidence", "details", "tell_at")
 
-Selectors = Annotated[
-    list[str] | None, arg("Select files, folders, names or globs (default: all).", "SELECTOR")
-]
-
-
-def register(app: typer.Typer) -> None:
-    """Add the group."""
-    from .backtest import backtest, shadow
-    from .validate import validate
-
-    add_group(
-        app,
-        "patterns",
-        "Write, test, backtest and validate patterns.",
-        "Patterns",
-        new=new,
-        list=list_,
-        show=show,
-        lint=lint,
-        test=run_tests,
-        backtest=backtest,
-        shadow=shadow,
-        validate=validate,
-        lock=lock,
-    )
+Selectors = Annotated[list[str], arg("Select files, folders, names or globs (default: all).", "SELECTOR")]
 
 
 def new(
@@ -72,7 +47,7 @@ def new(
     emit(records, (printable(f"wrote {path}") for path in paths), as_json=as_json)
 
 
-def list_(selectors: Selectors = None, as_json: AsJson = False, config: Config = "") -> None:
+def list_(selectors: Selectors = NONE, as_json: AsJson = False, config: Config = "") -> None:
     """List patterns with status, shape, severity and title."""
     from ..report.patterns import pattern_rows
 
@@ -100,7 +75,7 @@ def show(
 
 
 def lint(
-    selectors: Selectors = None,
+    selectors: Selectors = NONE,
     strict: Annotated[bool, opt("Fail on warnings too.", "--strict")] = False,
     as_json: AsJson = False,
     config: Config = "",
@@ -126,10 +101,10 @@ def lint(
     ]
     emit(records, lines, as_json=as_json)
     if strict and warnings:
-        raise typer.Exit(BAD)
+        raise click.exceptions.Exit(BAD)
 
 
-def run_tests(selectors: Selectors = None, as_json: AsJson = False, config: Config = "") -> None:
+def run_tests(selectors: Selectors = NONE, as_json: AsJson = False, config: Config = "") -> None:
     """Run the examples in pattern files; fail where one fails."""
     from ..app import pattern_tests as testing
     from ..errors import BadPattern
@@ -143,9 +118,7 @@ def run_tests(selectors: Selectors = None, as_json: AsJson = False, config: Conf
 
 def lock(
     compare: Annotated[bool, opt("Write nothing; fail on any change.", "--check")] = False,
-    folder: Annotated[
-        Path | None, opt("Lock this folder (default: the library).", show_default=False)
-    ] = None,
+    folder: Annotated[Path | None, opt("Lock this folder (default: the library).")] = None,
     as_json: AsJson = False,
     config: Config = "",
 ) -> None:

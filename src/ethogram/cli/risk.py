@@ -5,11 +5,10 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+import click
 
 from ..report.wording import plural, printable
 from . import options as o
-from .help import add_command
 from .output import Progress, emit, write_json, write_line, write_lines
 
 if TYPE_CHECKING:
@@ -22,12 +21,6 @@ FEW = 3
 AsOfStore = Annotated[
     str, o.opt("Evaluate as of this time (default: newest in store).", "--as-of", metavar="TIME")
 ]
-
-
-def register(app: typer.Typer) -> None:
-    """Add the commands."""
-    add_command(app, "assess", assess, "Analyse")
-    add_command(app, "risk", risk, "Store")
 
 
 def assess(
@@ -97,7 +90,7 @@ def assess(
         if grave and (rest := len(assessments) - len(grave)):
             write_line(f"\n{plural(rest, 'run')} without detections that count")
     if settings.fail_on is not None and analysis.at_or_above(settings.fail_on):
-        raise typer.Exit(o.FAIL)
+        raise click.exceptions.Exit(o.FAIL)
 
 
 def hook_interventions(runs: tuple[Run, ...]) -> dict[str, dict[str, list[Intervention]]]:
@@ -147,7 +140,7 @@ def risk(
     from ..store import open_store
 
     if without and not subject:
-        raise typer.BadParameter("--without needs a SUBJECT")
+        raise click.BadParameter("--without needs a SUBJECT")
     options = o.InputOptions((), as_of, config, as_json=as_json)
     loaded, moment = options.loaded(), options.moment()
     check_patterns(loaded)

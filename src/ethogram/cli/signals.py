@@ -8,11 +8,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from ..report.wording import aligned, plural, printable
 from . import options as o
-from .help import add_group
 from .output import Progress, emit, write_line
 
 if TYPE_CHECKING:
@@ -26,21 +23,6 @@ if TYPE_CHECKING:
 Row = dict[str, Any]
 INDICATOR_COLUMNS = ("name", "trait", "dimension", "polarity", "description", "definition")
 SIGNAL_COLUMNS = ("name", "kind", "range", "cost", "version", "description")
-
-
-def register(app: typer.Typer) -> None:
-    """Add the group."""
-    add_group(
-        app,
-        "signals",
-        "List signals, and the lexicon and evaluators that measure them.",
-        "Patterns",
-        list=list_names,
-        lexicon=lexicon,
-        measure_lexicon=measure_lexicon,
-        evaluators=evaluators,
-        compare=compare,
-    )
 
 
 # --- names ----------------------------------------------------------------------------------

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+import click
 
 from ..report.wording import plural
 from . import options as o
-from .help import add_group
 from .output import Progress, emit, write_json, write_line
 
 if TYPE_CHECKING:
@@ -24,21 +23,6 @@ if TYPE_CHECKING:
 
 UNCLEAN = 1
 """Exit code where copies of what was removed are left in the files."""
-
-
-def register(app: typer.Typer) -> None:
-    """Add the group."""
-    add_group(
-        app,
-        "store",
-        "Import, inspect, export and purge stored events.",
-        "Store",
-        import_=import_files,
-        info=info,
-        export=export,
-        export_subject=export_subject,
-        purge=purge,
-    )
 
 
 # --- import ---------------------------------------------------------------------------------
@@ -293,7 +277,7 @@ def purge(
     lines = purged_lines(f"{plural(done.people, 'person')} and {events}", is_clean=done.clean)
     emit([done], lines, as_json=as_json)
     if not done.clean:
-        raise typer.Exit(UNCLEAN)
+        raise click.exceptions.Exit(UNCLEAN)
 
 
 def _purge_events(
@@ -324,7 +308,7 @@ def _purge_events(
     lines = [*purged_lines(removed, is_clean=done.clean), *mentions]
     emit([done], lines, as_json=as_json)
     if not done.clean:
-        raise typer.Exit(UNCLEAN)
+        raise click.exceptions.Exit(UNCLEAN)
 
 
 def check_purge(subject: str, before: str, source: str, *, redact: bool = False) -> None:

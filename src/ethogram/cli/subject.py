@@ -6,10 +6,7 @@ from collections import Counter
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from . import options as o
-from .help import add_command
 from .output import emit
 from .risk import AsOfStore
 
@@ -18,11 +15,6 @@ if TYPE_CHECKING:
 
 
 SORTS = ("name", "events", "last", "detections")
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    add_command(app, "subject", subject, "Store")
 
 
 def subject(

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+import click
 
 from ..report.wording import plural
 from . import options as o
-from .help import add_command
 from .output import Progress, flush, show, write_json, write_line
 
 if TYPE_CHECKING:
@@ -20,11 +19,6 @@ if TYPE_CHECKING:
     from ..models.mute import Mute
     from ..patterns.library import Library
     from ..store import Change, Store
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    add_command(app, "sweep", sweep, "Live")
 
 
 def sweep(
@@ -68,7 +62,7 @@ def sweep(
             report(opened, done, shown, as_json=as_json, verbose=verbose)
             settle(opened, settings, o.now())
             if settings.fail_on is not None and failing.at_or_above(settings.fail_on):
-                raise typer.Exit(o.FAIL)
+                raise click.exceptions.Exit(o.FAIL)
             if not pause:
                 return
             wait(pause)

@@ -7,11 +7,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+import click
 
 from ..report.wording import plural, printable
 from . import options as o
-from .help import add_command, new_group
 from .output import Progress, emit, flush, write_json, write_line, write_lines, write_text
 
 if TYPE_CHECKING:
@@ -24,18 +23,6 @@ if TYPE_CHECKING:
 
 SEVERITIES = ("low", "medium")
 Region = Annotated[str, o.opt("Choose the helpline of this region: DE, US-CA.", "--region", metavar="CODE")]
-
-
-def register(app: typer.Typer) -> None:
-    """Add the group, and in it the group of keys."""
-    group = new_group("Record how people use a service, and report changes.")
-    for command in (record, signals, sweep, audit, info, cohort):
-        add_command(group, command.__name__, command)
-    keys = new_group("Make, rotate and check the key of pseudonyms.")
-    for name, function in (("new", new_key), ("rotate", rotate_key), ("check", check_key)):
-        add_command(keys, name, function)
-    group.add_typer(keys, name="key")
-    app.add_typer(group, name="usage", rich_help_panel="Live")
 
 
 def open_tracker(store: str, key: str, who: str, **how: Any) -> UsageTracker:
@@ -308,7 +295,7 @@ def sweep(
     if not as_json and (gone.people or gone.events):
         write_line(f"Removed after the retention period: {people_and_events(gone.people, gone.events)}")
     if fail_on and any(severities[severity] for severity in SEVERITIES[SEVERITIES.index(fail_on) :]):
-        raise typer.Exit(o.FAIL)
+        raise click.exceptions.Exit(o.FAIL)
 
 
 def read_ids(path: str) -> list[str]:
@@ -447,7 +434,7 @@ def cohort(
     from ..usage.cohort import format_cohort
 
     if not data:
-        raise typer.BadParameter("name the events to learn from: --from PATH")
+        raise click.BadParameter("name the events to learn from: --from PATH")
     options = o.InputOptions(data, config=config, skip_bad=skip_bad, as_json=as_json)
     settings = options.settings()
     origin = source or f"learnt from {plural(len(data), 'path')}"

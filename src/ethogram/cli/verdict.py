@@ -6,12 +6,9 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from ..report.verdicts import NO_VERDICTS, accuracy_lines, calibration_lines, verdict_line
 from ..report.wording import plural
 from . import options as o
-from .help import add_command
 from .output import Progress, Writable, emit, show, write_json, write_line, write_page
 
 if TYPE_CHECKING:
@@ -20,12 +17,6 @@ if TYPE_CHECKING:
     from ..app.judging.verdicts import NonDetection, VerdictInput
     from ..config import Settings
     from ..store import Store
-
-
-def register(app: typer.Typer) -> None:
-    """Add the commands."""
-    add_command(app, "verdict", verdict, "Judge")
-    add_command(app, "accuracy", accuracy, "Judge")
 
 
 def verdict(

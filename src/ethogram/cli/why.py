@@ -4,21 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from . import options as o
-from .help import add_command
 from .output import Progress, show, write_json
 
 if TYPE_CHECKING:
     from ..config import Loaded, Settings
     from ..language.program import Program
     from ..patterns.library import Library
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    add_command(app, "why", why, "Analyse")
 
 
 def why(

@@ -6,16 +6,19 @@ A new evaluator is one file with `@evaluator("name")` on a class derived from `E
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from .. import registry
 from ..fields import Count, Dollars, Ratio, TraitScores
 from ..lexicon.records import NEGATIVE, Scan
 from ..lexicon.triage import PRIOR
-from ..models import stable_hash
+from ..models import TRAITS, is_indicator_name, stable_hash
 from ..models.record import Record
 from ..models.slotted import dataclass, field
 from .prompt import PriorMessage, evaluation_prompt
+
+if TYPE_CHECKING:
+    from ..language.program import Program
 
 WHOLE_THREAD = 1_000_000  # width of a reading for which the whole thread was shown
 DIMENSIONS: Mapping[str, tuple[str, ...]] = {
@@ -23,6 +26,8 @@ DIMENSIONS: Mapping[str, tuple[str, ...]] = {
     "logos": ("accuracy", "reasoning", "fabrication", "broken_logic"),
     "pathos": ("recognition", "compassion", "dismissal", "exploitation"),
 }
+SCORES = dict.fromkeys((*TRAITS, *DIMENSIONS, "balance"))
+"""The readings that evaluators make, apart from indicators."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,3 +195,13 @@ def dimensions(traits: Mapping[str, float]) -> dict[str, float]:
         spread = (sum((item - mean) ** 2 for item in out.values()) / len(out)) ** 0.5
         out["balance"] = round(max(0.0, 1 - spread / mean), 6)
     return out
+
+
+def is_scored(name: str) -> bool:
+    """Whether a reading is one that evaluators make."""
+    return name in SCORES or is_indicator_name(name)
+
+
+def looks_at_scores(program: Program) -> bool:
+    """Whether a pattern of events reads what an evaluator gives."""
+    return not program.is_combination and (program.evaluated or any(map(is_scored, program.signals)))

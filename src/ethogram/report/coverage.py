@@ -93,7 +93,7 @@ def evaluated_lines(
     """How many messages were scored, and by whom; or that they could be, where patterns need it."""
     summary = analysis.evaluated
     if summary is None:
-        from ..app.evaluation.scoring import looks_at_scores
+        from ..evaluators.base import looks_at_scores
 
         waiting = any(
             program.name in not_applicable and looks_at_scores(program) for program in library.programs

@@ -11,7 +11,7 @@ from typing import Any
 
 from ...config import Settings
 from ...errors import BadUsage
-from ...evaluators.base import Evaluator
+from ...evaluators.base import Evaluator, is_scored
 from ...fields import Amount, Balance, Count, Dollars, Ratio, RecordStruct, Trait
 from ...ingest import Batch
 from ...ingest.batch import EventList
@@ -22,7 +22,7 @@ from ...patterns.library import Library
 from ...stats import spearman
 from ..analyze import analyze_batch
 from .questions import Sampling, routed
-from .scoring import Paying, evaluate_events, is_scored, settings_for
+from .scoring import Paying, evaluate_events, settings_for
 
 STRONG = 0.5  # score from which a trait is plainly present
 RESAMPLES = 400

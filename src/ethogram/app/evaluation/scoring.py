@@ -15,7 +15,7 @@ from ...config import Settings
 from ...engine.detect import find
 from ...errors import BadUsage, EvaluatorStopped
 from ...evaluators.base import (
-    DIMENSIONS,
+    SCORES,
     Answer,
     Evaluation,
     Evaluator,
@@ -23,6 +23,8 @@ from ...evaluators.base import (
     Question,
     Usage,
     dimensions,
+    is_scored,
+    looks_at_scores,
     make_evaluator,
 )
 from ...evaluators.pricing import Budget
@@ -40,9 +42,8 @@ from ...ingest.spill import (
     rows_of,
     write_rows,
 )
-from ...language.program import Program
 from ...lexicon.records import TIERS
-from ...models import TRAITS, Event, format_time, is_indicator_name
+from ...models import TRAITS, Event, format_time
 from ...models.slotted import dataclass, field, replace
 from ...patterns.catalogue import indicator_catalogue
 from ...patterns.library import Library
@@ -67,7 +68,6 @@ from .triage import Scanned
 Key = tuple[str, str]  # source and id of an event
 Detections = Callable[[Sequence[Event]], list[Any]]  # what is detected in a subject's events so far
 CHUNK = 1024  # questions that a free evaluator gets at once
-_SCORES = dict.fromkeys((*TRAITS, *DIMENSIONS, "balance"))
 
 
 @dataclass(slots=True)
@@ -175,14 +175,9 @@ def scored(event: Event, answer: Evaluation) -> Event:
     )
 
 
-def is_scored(name: str) -> bool:
-    """Whether a reading is one that evaluators make."""
-    return name in _SCORES or is_indicator_name(name)
-
-
 def settings_for(settings: Settings, scorer: str) -> Settings:
     """The settings with the readings of this scorer counting, unless they name another scorer."""
-    names = (*_SCORES, *indicator_catalogue())
+    names = (*SCORES, *indicator_catalogue())
     return replace(settings, scorers={**dict.fromkeys(names, scorer), **settings.scorers})
 
 
@@ -385,8 +380,3 @@ def _detections(library: Library, settings: Settings, scorer: str) -> Detections
         ]
 
     return detect
-
-
-def looks_at_scores(program: Program) -> bool:
-    """Whether a pattern of events reads what an evaluator gives."""
-    return not program.is_combination and (program.evaluated or any(map(is_scored, program.signals)))
