@@ -161,7 +161,7 @@ def test_states_of_another_version_are_not_read_and_it_says_so():
 
 
 def test_saved_states_of_an_unknown_format_are_refused():
-    with pytest.raises(BadUsage, match="format 99: expected 1"):
+    with pytest.raises(BadUsage, match="format 99: expected 2"):
         Measurer([]).load({"format": 99})
 
 
