@@ -13,7 +13,8 @@ from .options import Options
 # Readings of conversations between a person and an assistant, turn by turn: docs/chat.md.
 #
 # Readings are on the person's turns; the assistant's turns only update the state, which all these signals
-# share per thread. Only events with a speaker, by `role` or `is_user`, are turns of a conversation.
+# share per thread. Only events with a speaker, by `role` or `is_user`, are turns of a conversation; the task of
+# an agent that acts on it (`task_prompt`) is none.
 
 KINDS = ("message", "event")
 SHARE = (0, 1)
@@ -73,7 +74,7 @@ READINGS: tuple[tuple[str, Range, str], ...] = (
 def measure_all_talks(event: Event, state: Any, options: Options) -> tuple[TurnValues, Any]:
     """Every reading here at an event, by name, and the conversation after it."""
     role = role_of(event)
-    if role is None or not event.text:
+    if role is None or not event.text or event.attributes.get("task_prompt") is True:
         return {}, state
     # Here and not above: where nobody talks to an assistant it is not needed.
     from .chat_turns import measure_turn
