@@ -9,6 +9,7 @@ from dataclasses import replace
 from .. import registry
 from ..config import Settings
 from ..ingest.batch import ColumnarEvents
+from ..ingest.reader import without_collection
 from ..language.ast import Signal
 from ..language.program import Program
 from ..language.visitor import named, once_each
@@ -31,9 +32,10 @@ def measured_events(
     measurer = measurer_of(programs, settings)
     if not measurer.signals:
         return events, {}
-    if isinstance(events, ColumnarEvents):
-        return _measured_lines(events, measurer)
-    return [measurer.measure(without_steps(event)) for event in events], measurer.unmeasured
+    with without_collection():
+        if isinstance(events, ColumnarEvents):
+            return _measured_lines(events, measurer)
+        return [measurer.measure(without_steps(event)) for event in events], measurer.unmeasured
 
 
 def scored_events(
@@ -148,19 +150,25 @@ def only_scorers(
     if isinstance(events, ColumnarEvents) and not scorers:
         return events, unused
     saved: list[Event] = []
+    count: dict[tuple[str, str], bool] = {}
     for event in events:
         if not event.scorers and not scorers:
             saved.append(event)
             continue
-        dropped = [name for name in event.readings if not _counts(event, name, scorers)]
+        dropped = []
+        for name in event.readings:
+            by = (name, event.scorers.get(name, INPUT_SCORER))
+            if (counts := count.get(by)) is None:
+                counts = count[by] = _counts(*by, scorers)
+            if not counts:
+                dropped.append(name)
         unused.update((name, event.scorers.get(name, INPUT_SCORER)) for name in dropped)
         left = {name: value for name, value in event.readings.items() if name not in dropped}
         saved.append(replace(event, readings=left) if dropped else event)
     return saved, unused
 
 
-def _counts(event: Event, name: str, scorers: Mapping[str, str]) -> bool:
-    scorer = event.scorers.get(name, INPUT_SCORER)
+def _counts(name: str, scorer: str, scorers: Mapping[str, str]) -> bool:
     if name in scorers:
         return scorer == scorers[name]
     if scorer != INPUT_SCORER and name in registry.signals:

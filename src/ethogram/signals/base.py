@@ -117,6 +117,21 @@ class Signal:
         return f"{self.name}@{self.version}"
 
 
+class Part:
+    """One of several readings that `together` measures at once, to derive a signal's class from."""
+
+    scope: str | None = None
+    start: State = None
+    max_state_bytes = 0
+    name = ""
+    together: Any
+
+    def measure(self, event: Event, state: State, options: Options) -> tuple[Any, State]:
+        """The reading, and the new state."""
+        values, state = self.together(event, state, options)
+        return values.get(self.name), state
+
+
 def signal(
     name: str,
     *,
@@ -242,7 +257,7 @@ def _state_of(name: str, made: Any) -> Mapping[str, Any]:
     missing = [name for name in ("scope", "start", "max_state_bytes", "measure") if not hasattr(made, name)]
     if missing:
         raise BadUsage(f"signal {name!r} is a class without {', '.join(missing)}")
-    if made.scope not in SCOPES:
+    if made.scope not in SCOPES and not (made.scope is None and hasattr(made, "together")):
         raise BadUsage(f"signal {name!r} has scope {made.scope!r}: expected {' or '.join(SCOPES)}")
     return {
         "scope": made.scope,

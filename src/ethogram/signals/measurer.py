@@ -23,6 +23,8 @@ StateKey = tuple[str, str, str]
 is. Names belong to their source."""
 Slots = dict[str, State]
 """The states of one subject, run, thread or text, by what keeps them."""
+NO_SLOTS: Slots = {}
+"""Of signals without a state."""
 
 FORMAT = 2
 CALLS = "pending calls"
@@ -141,20 +143,19 @@ class Measurer:
         scorers: dict[str, str] = {}
         for signal in of_kind.signals:
             name, scope = signal.name, signal.scope
-            if scope is None:
-                if name in supplied:
-                    continue
-                value, _ = signal.step(event, None, options)
-            elif (own := slots[scope]) is None:
+            own = NO_SLOTS if scope is None else slots[scope]
+            if own is None or (scope is None and name in supplied):
                 continue
-            elif signal.together is not None:
+            if signal.together is not None:
                 if (values := shared.get(signal.keeps)) is None:
                     before = own.get(signal.keeps, signal.start)
                     values, state = signal.together(event, before, options)
                     shared[signal.keeps] = values
-                    if state is not before:
+                    if scope is not None and state is not before:
                         moved.append((scope, signal.keeps, state))
                 value = values.get(name)
+            elif scope is None:
+                value, _ = signal.step(event, None, options)
             else:
                 before = own.get(signal.keeps, signal.start)
                 if signal.summarize is None:
