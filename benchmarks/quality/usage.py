@@ -50,8 +50,7 @@ from ethogram.errors import BadUsage
 from ethogram.language.program import Program
 from ethogram.models import Event, micros, rank
 from ethogram.patterns.library import Library
-from ethogram.signals import Options, plan
-from ethogram.signals.measurer import measure_event
+from ethogram.signals import Measurer, Options, plan
 from ethogram.usage.clock import DAY
 from ethogram.usage.cohort import find_cohort
 
@@ -211,7 +210,7 @@ class Base:
 
     times: tuple[int, ...]
     events: tuple[Event, ...]
-    states: tuple[Mapping[Any, Any], ...]
+    states: tuple[Mapping[str, Any], ...]
 
 
 class Shared:
@@ -235,12 +234,12 @@ class Shared:
     def _measured(self, base: Base, times: Sequence[int]) -> Base:
         known = common(base.times, times)
         events, states = list(base.events[:known]), list(base.states[:known])
-        state = dict(states[-1]) if states else {}
+        measurer = Measurer.of(self.signals, self.options)
+        if states:
+            measurer.load(states[-1])
         for seq in range(known, len(times)):
-            event, moved, _ = measure_event(self.signals, usage_event(seq, times[seq]), state, self.options)
-            state = {**state, **moved}
-            events.append(event)
-            states.append(state)
+            events.append(measurer.measure(usage_event(seq, times[seq])))
+            states.append(measurer.save())
         return Base(tuple(times), tuple(events), tuple(states))
 
 

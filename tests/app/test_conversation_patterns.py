@@ -57,3 +57,17 @@ def test_the_nearest_innocent_talk_is_quiet(name: str, number: int, tmp_path: Pa
 def test_all_nine_are_on_and_have_both_kinds_of_talk():
     assert set(FIRES) == set(QUIET) <= ON
     assert len(FIRES) == 9
+
+
+@pytest.mark.parametrize(("first", "scored"), [("tool_call", False), ("message", True)])
+def test_a_task_of_an_agent_that_acts_first_is_no_conversation(first: str, scored: bool, tmp_path: Path):
+    said = FIRES["persona_or_fiction_request"][0]
+    call = {"actor": "agent", "kind": "tool_call", "tool": "bash", "args": {"command": "ls"}}
+    steps = [{"actor": role, "kind": "message", "text": text} for role, text in said if role == "user"]
+    answer = call if first == "tool_call" else {"actor": "agent", "kind": "message", "text": "Let me look."}
+    file = tmp_path / "runs.jsonl"
+    thanks = {"actor": "user", "kind": "message", "text": "Thanks, go on."}
+    steps = [steps[0], answer, *steps[1:], thanks, call]
+    file.write_text(json.dumps({"run_id": "r1", "steps": steps}) + "\n")
+    patterns = {item.pattern for item in ethogram.analyze(file)}
+    assert ("persona_or_fiction_request" in patterns) is scored

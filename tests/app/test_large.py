@@ -46,7 +46,7 @@ def test_parts_change_nothing(kind: str, many: int, monkeypatch: pytest.MonkeyPa
         for number in (2, 0, 1):
             part = EventList(e for e in seen if bucket_of(e.source, e.subject, 3) == number)
             whole.add(find_part(programs, part, as_of=as_of, cap=case.cap))
-        ours = whole.result(random.Random(seed).sample(seen, len(seen)))
+        ours = whole.result(EventList(random.Random(seed).sample(seen, len(seen))))
         assert [detection.to_dict() for detection in ours.detections] == [
             detection.to_dict() for detection in theirs.detections
         ]

@@ -63,7 +63,7 @@ def sizes(watch: Watch) -> dict[str, float]:
         "starts": sum(len(start) for spread in live.spreads for start in spread.starts.values()),
     }
     if intake.measurer is not None:
-        record["states"] = len(intake.measurer._states) / max(1, len(intake.measurer.signals))
+        record["states"] = len(intake.measurer.states()) / max(1, len(intake.measurer.signals))
     return record
 
 

@@ -160,8 +160,31 @@ def test_states_of_another_version_are_not_read_and_it_says_so():
     assert new.measure(event(1)).readings["so_far"] == 1
 
 
+def test_states_in_an_earlier_format_are_not_read_and_it_says_so():
+    counting("so_far")
+    first = Measurer(["so_far"])
+    first.measure(event(0))
+    second = Measurer(["so_far"])
+    assert second.load({**first.save(), "format": 1}) == ["so_far"]
+    assert second.measure(event(1)).readings["so_far"] == 1
+
+
+def test_where_a_signal_fails_no_state_has_moved():
+    counting("so_far")
+
+    @signal("strict", range=(0, 1))
+    def strict(event: Event) -> float:
+        """Fails without a text."""
+        return float(len(event.text or "") / bool(event.text))
+
+    measurer = Measurer(["so_far", "strict"])
+    with pytest.raises(EthogramError, match="strict"):
+        measurer.measure(event(0))
+    assert measurer.measure(event(1, text="a")).readings["so_far"] == 1
+
+
 def test_saved_states_of_an_unknown_format_are_refused():
-    with pytest.raises(BadUsage, match="format 99: expected 1"):
+    with pytest.raises(BadUsage, match="format 99: expected 2"):
         Measurer([]).load({"format": 99})
 
 

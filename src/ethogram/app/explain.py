@@ -16,6 +16,7 @@ from ..engine.match import NO_TIMES, Outcome
 from ..errors import BadUsage, did_you_mean
 from ..fields import Count, Name, Ratio, Severity, one_of
 from ..ingest import Batch
+from ..ingest.batch import sequence_of
 from ..language.ast import Combination, Spread
 from ..language.history import CAP
 from ..language.program import Program, SequenceProgram, SilenceProgram, ThresholdProgram
@@ -233,7 +234,8 @@ class Explainer:
                 parts, limits = why_combination(program, body, own, key)
             else:
                 assert isinstance(body, Spread)
-                parts, limits = why_spread(body, detections, (key[0], key[1]), contacts(self.events))
+                met = contacts(sequence_of(self.events), detections, self.as_of)
+                parts, limits = why_spread(body, detections, (key[0], key[1]), met)
             fired = [d for d in detections if d.pattern == program.name and key_of(program, d) == key]
             events = [e for e in self.events if (e.source, e.subject) == (key[0], question.subject)]
             timed = all(event.timed for event in events)

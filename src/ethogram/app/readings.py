@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 
 from .. import registry
 from ..config import Settings
 from ..ingest.batch import EventSequence, sequence_of
+from ..ingest.reader import without_collection
 from ..language.ast import Signal
 from ..language.program import Program
 from ..language.visitor import named, once_each
@@ -31,7 +33,8 @@ def measured_events(
     measurer, events = measurer_of(programs, settings), sequence_of(events)
     if not measurer.signals:
         return events, {}
-    measured = events.mapped(lambda event: measurer.measure(without_steps(event)), measurer.rows_about)
+    with without_collection():
+        measured = events.mapped(lambda event: measurer.measure(without_steps(event)), measurer.rows_about)
     return measured, measurer.unmeasured
 
 
@@ -129,6 +132,7 @@ def only_scorers(
     version of our own signal measured.
     """
 
+    @cache
     def drop(name: str, scorer: str) -> bool:
         if name in scorers:
             return scorer != scorers[name]

@@ -15,6 +15,7 @@ from ..engine.detect import by_depth, find
 from ..engine.history import CAP, histories
 from ..errors import BadUsage
 from ..fields import Count, RecordStruct
+from ..ingest.batch import sequence_of
 from ..ingest.collector import latest_time
 from ..language.ast import Spread
 from ..language.program import Program, SilenceProgram
@@ -384,5 +385,5 @@ def _joined(job: SweepJob, program: Program, seen: Sequence[Detection], source: 
         return []
     # An event between two subjects belongs to one of them, so no others are read.
     events = job.store.events([(source, name) for name in sorted(starts | ends)], until=job.as_of)
-    met = contacts(sorted(events, key=lambda event: event.order))
+    met = contacts(sequence_of(events), parts, job.as_of)
     return spread(program, parts, met, job.as_of)

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
 from itertools import groupby
 from typing import Any
 
-from ..ingest.batch import sequence_of
+from ..ingest.batch import EventCollection
 from ..language.ast import Spread
 from ..language.program import Program
-from ..models import Detection, Event, micros, moment, rank
+from ..models import Detection, micros, moment, rank
 from ..models.detection import STANDING
 from .combination import assemble, parts_meant
 from .live.expressions import Judge
@@ -22,24 +22,31 @@ Contacts = dict[tuple[str, str, str], list[datetime]]
 """Times of events between two subjects of a source, both ways, in order."""
 
 
-def contacts(events: Sequence[Event]) -> Contacts:
-    """When any two subjects met: one targeted the other, or replied to it. Events must be in order."""
+def contacts(events: EventCollection, detections: Iterable[Detection], as_of: datetime) -> Contacts:
+    """When subjects that have detections met, up to a time: one targeted the other, or replied to it."""
+    subjects = {(detection.source, detection.subject) for detection in detections}
     result: Contacts = {}
-    events = sequence_of(events)
-    authors: dict[tuple[str, str], str] = {}
-    if any(events.values("reply_to")):
-        rows = events.values("source", "id", "subject")
-        authors = {(source, name): subject for source, name, subject in rows}
-    elif not any(events.values("target")):
+    replies: dict[tuple[str, str], list[tuple[str, str | None, datetime]]] = {}
+    if len(subjects) < 2 or not (events.has("target") or events.has("reply_to")):
         return result
-    for source, subject, target, reply_to, at in events.values(
-        "source", "subject", "target", "reply_to", "at"
-    ):
-        answered = authors.get((source, reply_to)) if reply_to else None
-        for other in {target, answered} - {None, subject}:
-            for pair in ((subject, other), (other, subject)):
-                result.setdefault((source, str(pair[0]), str(pair[1])), []).append(at)
-    return result
+
+    def meet(source: str, subject: str, other: str | None, at: datetime) -> None:
+        if other is None or other == subject or (source, other) not in subjects:
+            return
+        for pair in ((subject, other), (other, subject)):
+            result.setdefault((source, *pair), []).append(at)
+
+    rows = events.values("source", "subject", "target", "reply_to", "at")
+    for source, subject, target, reply_to, at in rows:
+        if at <= as_of and (source, subject) in subjects:
+            meet(source, subject, target, at)
+            if reply_to:
+                replies.setdefault((source, reply_to), []).append((subject, target, at))
+    for source, name, author, written in events.values("source", "id", "subject", "at") if replies else ():
+        for subject, target, at in replies.get((source, name), ()) if written <= as_of else ():
+            if author != target:
+                meet(source, subject, author, at)
+    return {pair: sorted(times) for pair, times in result.items()}
 
 
 def spread(

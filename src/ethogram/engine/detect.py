@@ -64,7 +64,7 @@ def find(
     """
     events = sequence_of(events)
     outcome, detections = search_events(programs, events, as_of=as_of, cap=cap, engine=engine)
-    met = contacts(events) if any(isinstance(program.body, Spread) for program in programs) else {}
+    met = None
     untimed = events.untimed_sources()
     for program in by_depth(programs):
         outcome.checked[program.name] = len(keys_of(program, events))
@@ -73,6 +73,7 @@ def find(
             seen = [item for item in seen if item.source not in untimed]
             outcome.insufficient += without_times(program, events)
         if isinstance(program.body, Spread):
+            met = contacts(events, detections, as_of) if met is None else met
             detections += spread(program, seen, met, as_of)
         else:
             detections += combine(program, seen)

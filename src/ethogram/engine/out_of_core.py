@@ -13,9 +13,9 @@ from ..ingest.batch import EventCollection, EventSequence
 from ..language.ast import Spread
 from ..language.history import CAP
 from ..language.program import Program
-from ..models import Detection, Event, Value
+from ..models import Detection, Value
 from .combination import combine, parts_meant
-from .contagion import Contacts, spread
+from .contagion import contacts, spread
 from .detect import SearchResult, by_depth, keys_of, search_events, without_times
 from .match import Insufficient
 
@@ -92,12 +92,12 @@ class Whole:
         for name, histories in part.checked.items():
             self.checked[name] = self.checked.get(name, 0) + histories
 
-    def result(self, events: Iterable[Event]) -> SearchResult:
+    def result(self, events: EventCollection) -> SearchResult:
         """The same result as `find`. `events` are all events in any order, readable more than once."""
         beyond = across(self.ordered)
         # The order must not depend on the order of parts.
         self.detections.sort(key=lambda detection: detection.order)
-        met = contacts_among(events, self.detections, self.as_of) if beyond else {}
+        met = contacts(events, self.detections, self.as_of) if beyond else {}
         for program in beyond:
             seen = _seen(program, self.detections, self.untimed)
             if isinstance(program.body, Spread):
@@ -117,29 +117,3 @@ def across(programs: Sequence[Program]) -> list[Program]:
         if isinstance(program.body, Spread) or beyond:
             result.append(program)
     return result
-
-
-def contacts_among(events: Iterable[Event], detections: Sequence[Detection], as_of: datetime) -> Contacts:
-    """When subjects that have detections met: by target, or by a reply to the other's event."""
-    of_interest = {(detection.source, detection.subject) for detection in detections}
-    contacts: Contacts = {}
-    if isinstance(events, EventCollection) and not (events.has("target") or events.has("reply_to")):
-        return contacts
-    replies: dict[tuple[str, str], list[Event]] = {}
-
-    def meet(event: Event, other: str | None) -> None:
-        if other is None or other == event.subject or (event.source, other) not in of_interest:
-            return
-        for pair in ((event.subject, other), (other, event.subject)):
-            contacts.setdefault((event.source, *pair), []).append(event.at)
-
-    for event in events:
-        if event.at <= as_of and (event.source, event.subject) in of_interest:
-            meet(event, event.target)
-            if event.reply_to:
-                replies.setdefault((event.source, event.reply_to), []).append(event)
-    for author in events if replies else ():
-        for event in replies.get((author.source, author.id), ()) if author.at <= as_of else ():
-            if author.subject != event.target:
-                meet(event, author.subject)
-    return {pair: sorted(times) for pair, times in contacts.items()}

@@ -378,10 +378,10 @@ def _read_files(
     for number, file in enumerate(files):
         place = Place(number, 0, file.name)
         try:
-            with open_file(file, stdin, rules.limits) as opened:
+            with without_collection(), open_file(file, stdin, rules.limits) as opened:
                 records = records_of(place, file, opened, rules, collector)
                 for done, (line, value, column) in enumerate(records or (), 1):
-                    collector.add_record(Place(number, line, file.name), value, column)
+                    collector.add_record(Place(number, line, place.path), value, column)
                     if progress is not None and done % PROGRESS_STEP == 0:
                         within = opened.handle.tell() if opened.handle.seekable() else 0
                         progress(min(before + min(within, file.size), total), total)

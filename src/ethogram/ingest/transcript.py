@@ -22,6 +22,8 @@ _GENERIC_NAME = re.compile(
     r"|data|history|results?|transcript|chat|response)([.\-_]?\d+)?"
 )
 AGENT = "agent"
+ASKING = ("user", "system", "developer")
+"""Roles of messages that are not the agent's own."""
 UNTIMED = "untimed"
 """The source of runs without times, so that they can be read with others: a source has times or has none."""
 RESULT_LENGTH = 20_000
@@ -145,6 +147,7 @@ class Transcript:
                 last = event.setdefault("at", last)
         if self.is_whole:
             self._drop_single_batches()
+        self._mark_prompts()
         if self.events:
             first = self.events[0]["attributes"]
             first.update((key, value) for key, value in self._metadata.items() if key not in first)
@@ -156,6 +159,15 @@ class Transcript:
         for event in self.events:
             if sizes[event["attributes"].get("batch")] < 2:
                 event["attributes"].pop("batch", None)
+
+    def _mark_prompts(self) -> None:
+        """Mark what a user writes to an agent that answers by acting first: a task, not a conversation."""
+        roles = [event["attributes"].get("role") for event in self.events]
+        firsts = (event["kind"] for event, role in zip(self.events, roles, strict=True) if role not in ASKING)
+        if next(firsts, "") == "action":
+            for event, role in zip(self.events, roles, strict=True):
+                if role == "user":
+                    event["attributes"]["task_prompt"] = True
 
     # Building events.
 

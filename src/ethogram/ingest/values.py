@@ -73,6 +73,8 @@ def number_at(record: Any, *keys: str) -> Any:
     """Return the first number under these keys of an object, also where it is written as text."""
     for key in keys if isinstance(record, dict) else ():
         value = record.get(key)
+        if value is None:
+            continue
         if isinstance(value, str) and re.fullmatch(r"\d{1,15}(\.\d{1,9})?", value):
             value = float(value) if "." in value else int(value)
         if isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e15:

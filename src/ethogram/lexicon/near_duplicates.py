@@ -11,6 +11,8 @@ MOST = 20_000  # characters that are compared
 
 _ADDRESS = re.compile(r"(?:https?://|www\.)\S+|[@#]\w+")
 _WORD = re.compile(r"[^\W_]+")
+# ASCII signs become blanks; bytes of other characters stay.
+_BLANKS = bytes(code if code > 127 or chr(code).isalnum() else ord(" ") for code in range(256))
 
 
 def fingerprint(text: str) -> str | None:
@@ -28,8 +30,13 @@ def fingerprint(text: str) -> str | None:
     if "@" in text or "#" in text or "www." in text or "://" in text:
         text = _ADDRESS.sub(" ", text)
     # Numbers, ids, wallets and hashes differ each time.
-    words = [word for word in _WORD.findall(text) if word.isalpha()]
+    words: list[bytes] = []
+    for word in text.encode("utf-8", "replace").translate(_BLANKS).split():
+        if word.isalpha():
+            words.append(word)
+        elif not word.isascii():
+            words += (part.encode() for part in _WORD.findall(word.decode()) if part.isalpha())
     # Some scripts have no blanks: there a long word is many.
-    if len(words) < LEAST_WORDS and sum(map(len, words)) < LEAST_LETTERS:
+    if len(words) < LEAST_WORDS and len(b"".join(words).decode()) < LEAST_LETTERS:
         return None
-    return hashlib.blake2b(" ".join(words).encode("utf-8", "replace"), digest_size=9).hexdigest()
+    return hashlib.blake2b(b" ".join(words), digest_size=9).hexdigest()

@@ -118,4 +118,6 @@ class Scan(Record):
     def _counts(self, field: str) -> Mapping[str, int] | None:
         if not self.measured:
             return None
+        if not self.flags:
+            return {}
         return dict(sorted(Counter(getattr(flag, field) for flag in self.flags if flag.counts).items()))

@@ -31,7 +31,8 @@ def millionths(value: float) -> int:
     return round(value * 1e6) if -1e15 < value < 1e15 else int(value) * MILLION
 
 
-def _rounded(value: Any) -> Any:
+def rounded(value: Any) -> Any:
+    """A number with six decimals, as readings are; anything else as it is."""
     return round(value * 1e6) / 1e6 if value.__class__ is float and -_LARGE < value < _LARGE else value
 
 
@@ -82,8 +83,8 @@ class Event:
     def __post_init__(self) -> None:
         for value in self.readings.values():
             # The remainder is a quick look that most values pass; what does not may still be rounded.
-            if value.__class__ is float and value * 1e6 % 1.0 and _rounded(value) != value:
-                readings = {name: _rounded(value) for name, value in self.readings.items()}
+            if value.__class__ is float and value * 1e6 % 1.0 and rounded(value) != value:
+                readings = {name: rounded(value) for name, value in self.readings.items()}
                 object.__setattr__(self, "readings", readings)
                 return
 

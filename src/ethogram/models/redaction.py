@@ -169,26 +169,28 @@ _LOGIN = (
 )
 """The password after `-u name:`, and after -p of programs that take one there."""
 
-RULES: tuple[tuple[Rule, Callable[[Match], str]], ...] = (
-    (Rule(_PRIVATE_KEY), _always(SECRET)),
-    (Rule(r"(://)[^\s/@]{1,500}(?=@)"), _value),
-    (Rule(_BEARER), _likely_value),
-    (Rule(_NAMED), _value),
-    (Rule(_OPTION), _value),
-    (Rule(_LOGIN), _value),
-    (Rule(_STATED), _likely_value),
-    (Rule(rf"(?<![A-Za-z0-9])(?:{_KEYS})"), _if(_has_digit, SECRET)),
-    (Rule(r"[\w.+-]{1,64}@(?:[\w-]{1,63}\.){1,8}[A-Za-z]{2,24}"), _if(_is_mail, "[e-mail]")),
-    (Rule(r"(?<![\w+/=-])[A-Za-z0-9+/_=-]{24,}"), _if(is_random, SECRET)),
-    (Rule(r"\b[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,4})?\b"), _iban),
-    (Rule(r"(?<![\d.])\d(?:[ -]?\d){12,18}(?!\d)"), _if(is_card, "[card]")),
-    (Rule(r"(?<![\w.])(?<!==)(?:\d{1,3}\.){3}\d{1,3}(?!\w|\.\d)"), _if(is_ip, "[ip]")),
-    (Rule(_IPV6), _if(is_ip, "[ip]")),
-    (Rule(r"(?<![\w+])\+\d(?:[ ().-]{0,2}\d){6,14}(?!\d)"), _always("[phone]")),
-    (Rule(r"(?<![\w.-])(?:\(\d{3}\) ?|\d{3}[ .-])\d{3}[ .-]\d{4}(?![\w-])"), _always("[phone]")),
-    (Rule(r"(?<![\w.:-])0[1-9](?:[ /-]?\d){8,10}(?![\w:-]|\.\d)"), _always("[phone]")),
+_NAME_SIGNS = ("pass", "pwd", "secret", "token", "credential", "key", "auth")
+RULES: tuple[tuple[Rule, Callable[[Match], str], tuple[str, ...]], ...] = (
+    (Rule(_PRIVATE_KEY), _always(SECRET), ("-----begin",)),
+    (Rule(r"(://)[^\s/@]{1,500}(?=@)"), _value, ("://",)),
+    (Rule(_BEARER), _likely_value, ("bearer", "basic")),
+    (Rule(_NAMED), _value, _NAME_SIGNS),
+    (Rule(_OPTION), _value, _NAME_SIGNS),
+    (Rule(_LOGIN), _value, ("-u", "-p")),
+    (Rule(_STATED), _likely_value, ("pass",)),
+    (Rule(rf"(?<![A-Za-z0-9])(?:{_KEYS})"), _if(_has_digit, SECRET), ()),
+    (Rule(r"[\w.+-]{1,64}@(?:[\w-]{1,63}\.){1,8}[A-Za-z]{2,24}"), _if(_is_mail, "[e-mail]"), ("@",)),
+    (Rule(r"(?<![\w+/=-])[A-Za-z0-9+/_=-]{24,}"), _if(is_random, SECRET), ()),
+    (Rule(r"\b[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,4})?\b"), _iban, ()),
+    (Rule(r"(?<![\d.])\d(?:[ -]?\d){12,18}(?!\d)"), _if(is_card, "[card]"), ()),
+    (Rule(r"(?<![\w.])(?<!==)(?:\d{1,3}\.){3}\d{1,3}(?!\w|\.\d)"), _if(is_ip, "[ip]"), (".",)),
+    (Rule(_IPV6), _if(is_ip, "[ip]"), (":",)),
+    (Rule(r"(?<![\w+])\+\d(?:[ ().-]{0,2}\d){6,14}(?!\d)"), _always("[phone]"), ("+",)),
+    (Rule(r"(?<![\w.-])(?:\(\d{3}\) ?|\d{3}[ .-])\d{3}[ .-]\d{4}(?![\w-])"), _always("[phone]"), ()),
+    (Rule(r"(?<![\w.:-])0[1-9](?:[ /-]?\d){8,10}(?![\w:-]|\.\d)"), _always("[phone]"), ("0",)),
 )
-"""In this order: named secrets before what only looks like one."""
+"""In this order: named secrets before what only looks like one. An ASCII text that a rule applies to has one
+of its signs, upper or lower case; a rule without signs is always tried."""
 
 MAX_READ = 2_000
 MAX_SHOWN = 200
@@ -208,7 +210,11 @@ def mask(text: str, keep: Iterable[str] = ()) -> str:
     if not _HINT.search(text):
         return text
     exceptions = tuple(keep)
-    for pattern, replace in RULES:
+    for pattern, replace, signs in RULES:
+        if signs and text.isascii():
+            lowered = text.lower()
+            if not any(sign in lowered for sign in signs):
+                continue
         text = pattern.sub(_except(replace, exceptions), text)
     return text
 

@@ -6,7 +6,7 @@ Importing this package finds nothing yet; `ethogram.registry.signals` walks the 
 from __future__ import annotations
 
 from .base import Signal, Unmeasured, signal
-from .measurer import Measurer, measure_all, measure_event, plan
+from .measurer import Measurer, measure_all, plan
 from .options import Options
 
-__all__ = ["Measurer", "Options", "Signal", "Unmeasured", "measure_all", "measure_event", "plan", "signal"]
+__all__ = ["Measurer", "Options", "Signal", "Unmeasured", "measure_all", "plan", "signal"]

@@ -28,17 +28,21 @@ from .options import Options
 #         max_state_bytes = 200
 #         def measure(self, event: Event, state: State) -> tuple[float | None, State]: ...
 #
-# Either may take an argument named `options`, to read settings.
+# Either may take an argument named `options`, to read settings. With `summarize`, a signal of tool calls also
+# takes `call`: the step with what was stored of its call, see agent/tool_calls.py; None for other events.
 
 State = Any
 """Plain JSON data in tuples and dicts, never changed in place: a step returns the next one."""
 
-Step = Callable[[Event, State, Options], tuple[Any, State]]
-"""Takes an event, the state and the options; gives the value or None, and the next state."""
+Step = Callable[..., tuple[Any, State]]
+"""Takes an event, the state, the options and with `summarize` a call; gives the value or None, and the next
+state."""
 
 Range = tuple[float, float] | tuple[str, ...] | None
 """The lowest and highest number, both included; or the categories; or None for any category."""
 
+STEPS = ("action", "result")
+"""Kinds of events that are a tool call or its result."""
 COSTS = ("free", "cheap", "model")
 SCOPES = ("subject", "thread", "run", "text")
 """Whose state a signal carries on: the subject's, the thread's, that of the subject in one thread, or that of
@@ -86,6 +90,10 @@ class Signal:
     """Measures all signals that share a state at once; returns their values by name."""
     kinds_by: Callable[[Options], frozenset[str]] | None = field(default=None, repr=False, compare=False)
     """Selects among `kinds` by the settings."""
+    summarize: Callable[[Any, Options], Any] | None = field(default=None, repr=False, compare=False)
+    """Returns what is stored of a tool call until its result, small and plain."""
+    summary: str = ""
+    """The name of `summarize`: signals with the same one share what it returns."""
 
     @property
     def kind(self) -> str:
@@ -109,6 +117,21 @@ class Signal:
         return f"{self.name}@{self.version}"
 
 
+class Part:
+    """One of several readings that `together` measures at once, to derive a signal's class from."""
+
+    scope: str | None = None
+    start: State = None
+    max_state_bytes = 0
+    name = ""
+    together: Any
+
+    def measure(self, event: Event, state: State, options: Options) -> tuple[Any, State]:
+        """The reading, and the new state."""
+        values, state = self.together(event, state, options)
+        return values.get(self.name), state
+
+
 def signal(
     name: str,
     *,
@@ -118,11 +141,13 @@ def signal(
     needs: tuple[str, ...] = (),
     kinds: tuple[str, ...] | None = None,
     reads: tuple[str, ...] = (),
+    summarize: Callable[..., Any] | None = None,
 ) -> Callable[[T], T]:
     """The decorator: registers a function or class as a signal and gives it back unchanged."""
+    more: dict[str, Any] = {"cost": cost, "version": version, "needs": needs, "kinds": kinds, "reads": reads}
 
     def decorate(made: T) -> T:
-        built = make(made, name, range, cost=cost, version=version, needs=needs, kinds=kinds, reads=reads)
+        built = make(made, name, range, summarize=summarize, **more)
         registry.signals.add(name, built)
         return made
 
@@ -139,11 +164,15 @@ def make(
     needs: tuple[str, ...] = (),
     kinds: tuple[str, ...] | None = None,
     reads: tuple[str, ...] = (),
+    summarize: Callable[..., Any] | None = None,
 ) -> Signal:
     """The signal that a function or class describes, not registered; a mistake in it is BadUsage."""
     description = (made.__doc__ or "").strip().partition("\n")[0].strip()
     _check(name, description, allowed, cost, version)
     state = dict(_state_of(name, made)) if isinstance(made, type) else {}
+    if summarize is not None:
+        state = {"scope": "run", "max_state_bytes": len("null"), "keeps": name} | state
+        state["summary"], state["summarize"] = summarize.__name__, _with_options(summarize)
     state["kinds"], state["reads"] = None if kinds is None else frozenset(kinds), reads
     step = _stateful(name, made) if isinstance(made, type) else _stateless(name, made)
     built = Signal(name, description, allowed, cost, version, step, tuple(needs), **state)
@@ -228,7 +257,7 @@ def _state_of(name: str, made: Any) -> Mapping[str, Any]:
     missing = [name for name in ("scope", "start", "max_state_bytes", "measure") if not hasattr(made, name)]
     if missing:
         raise BadUsage(f"signal {name!r} is a class without {', '.join(missing)}")
-    if made.scope not in SCOPES:
+    if made.scope not in SCOPES and not (made.scope is None and hasattr(made, "together")):
         raise BadUsage(f"signal {name!r} has scope {made.scope!r}: expected {' or '.join(SCOPES)}")
     return {
         "scope": made.scope,
@@ -243,11 +272,17 @@ def _state_of(name: str, made: Any) -> Mapping[str, Any]:
 
 def _stateful(name: str, made: Callable[[], Any]) -> Step:
     measure: Callable[..., tuple[Any, State]] = made().measure
-    takes_options = _takes_options(measure)
+    takes_options, takes_call = _takes(measure, "options"), _takes(measure, "call")
 
-    def step(event: Event, state: State, options: Options) -> tuple[Any, State]:
+    def step(event: Event, state: State, options: Options, call: Any = None) -> tuple[Any, State]:
         try:
-            value, moved = measure(event, state, options=options) if takes_options else measure(event, state)
+            if takes_call:
+                more = {"options": options} if takes_options else {}
+                value, moved = measure(event, state, call=call, **more)
+            elif takes_options:
+                value, moved = measure(event, state, options=options)
+            else:
+                value, moved = measure(event, state)
         except Exception as error:
             raise _signal_error(name, event, error) from error
         return value, moved
@@ -256,15 +291,22 @@ def _stateful(name: str, made: Callable[[], Any]) -> Step:
 
 
 def _stateless(name: str, made: Callable[..., Any]) -> Step:
-    takes_options = _takes_options(made)
+    takes_options, takes_call = _takes(made, "options"), _takes(made, "call")
 
-    def step(event: Event, state: State, options: Options) -> tuple[Any, State]:
+    def step(event: Event, state: State, options: Options, call: Any = None) -> tuple[Any, State]:
         try:
+            if takes_call:
+                more = {"options": options} if takes_options else {}
+                return made(event, call=call, **more), None
             return (made(event, options=options) if takes_options else made(event)), None
         except Exception as error:
             raise _signal_error(name, event, error) from error
 
     return step
+
+
+def _with_options(made: Callable[..., Any]) -> Callable[[Any, Options], Any]:
+    return made if _takes(made, "options") else lambda call, options: made(call)
 
 
 def _signal_error(name: str, event: Event, error: Exception) -> EthogramError:
@@ -275,13 +317,13 @@ def _signal_error(name: str, event: Event, error: Exception) -> EthogramError:
     return EthogramError(f"signal {name!r} failed at event {event.id!r:.80}: {message:.200}")
 
 
-def _takes_options(made: Callable[..., Any]) -> bool:
+def _takes(made: Callable[..., Any], argument: str) -> bool:
     code = getattr(made, "__code__", None)
     if code is not None and not hasattr(made, "__wrapped__"):
-        return "options" in code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+        return argument in code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
     import inspect  # which takes long to load, and hardly ever is there anything without code
 
-    return "options" in inspect.signature(made).parameters
+    return argument in inspect.signature(made).parameters
 
 
 LONGEST = 64

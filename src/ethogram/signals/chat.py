@@ -7,13 +7,14 @@ from typing import Any
 
 from ..chat.records import INTENTS, MODES
 from ..models import Event
-from .base import Range, Unmeasured, signal
+from .base import Part, Range, Unmeasured, signal
 from .options import Options
 
 # Readings of conversations between a person and an assistant, turn by turn: docs/chat.md.
 #
 # Readings are on the person's turns; the assistant's turns only update the state, which all these signals
-# share per thread. Only events with a speaker, by `role` or `is_user`, are turns of a conversation.
+# share per thread. Only events with a speaker, by `role` or `is_user`, are turns of a conversation; the task
+# of an agent that acts on it (`task_prompt`) is none.
 
 KINDS = ("message", "event")
 SHARE = (0, 1)
@@ -73,7 +74,7 @@ READINGS: tuple[tuple[str, Range, str], ...] = (
 def measure_all_talks(event: Event, state: Any, options: Options) -> tuple[TurnValues, Any]:
     """Every reading here at an event, by name, and the conversation after it."""
     role = role_of(event)
-    if role is None or not event.text:
+    if role is None or not event.text or event.attributes.get("task_prompt") is True:
         return {}, state
     # Here and not above: where nobody talks to an assistant it is not needed.
     from .chat_turns import measure_turn
@@ -97,22 +98,13 @@ def role_of(event: Event) -> str | None:
     return "user" if is_user in (1, True) else "assistant" if is_user in (0, False) else None
 
 
-class _Turn:
+class _Turn(Part):
     """One reading of a conversation."""
 
     scope = "thread"
-    start: Any = None
     max_state_bytes = 65_536
     keeps = "talk"
     together = staticmethod(measure_all_talks)
-    name = ""
-
-    def measure(
-        self, event: Event, state: Any, options: Options
-    ) -> tuple[float | str | Unmeasured | None, Any]:
-        """The reading, and the conversation after the event."""
-        values, state = measure_all_talks(event, state, options)
-        return values.get(self.name), state
 
 
 for _name, _range, _meaning in READINGS:

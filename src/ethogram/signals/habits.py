@@ -28,7 +28,7 @@ from ..usage.spans import SPANS, Past, is_fewer, is_quiet, measure_spans
 from ..usage.summary import EMPTY, MAX_TIME, MIN_TIME, Summary, count_of, record, stretch_count
 from ..usage.trends import shift_of, trend_of
 from ..usage.withdrawal import Due, Outlook, add_closes, make_outlook, predict
-from .base import Range, Unmeasured, signal
+from .base import Part, Range, Unmeasured, signal
 from .options import Options
 from .text import length
 from .timing import is_zone
@@ -367,35 +367,23 @@ def _number(event: Event, name: str) -> float:
 # --- registration ---------------------------------------------------------------------------
 
 
-class _Reading:
-    """One reading of those that `together` measures in one state."""
-
+class _Habit(Part):
     scope = "subject"
-    start: Any = None
-    name = ""
-    together: Any
-
-    def measure(self, event: Event, state: Any, options: Options) -> tuple[float | Unmeasured | None, Any]:
-        """The reading, and the new state."""
-        values, state = self.together(event, state, options)
-        return values.get(self.name), state
-
-
-class _Habit(_Reading):
     max_state_bytes = 16_384
     keeps = "person"
     together = staticmethod(measure_habits)
     kinds_by = staticmethod(usage_kinds)
 
 
-class _BrokenOff(_Reading):
+class _BrokenOff(Part):
+    scope = "subject"
     max_state_bytes = 100
     keeps = "left_behind"
     starts = ("emotional", "ended_abruptly")
     together = staticmethod(measure_broken_off)
 
 
-def _register(base: type[_Reading], readings: tuple[tuple[str, Range, str], ...], *needs: str) -> None:
+def _register(base: type[Part], readings: tuple[tuple[str, Range, str], ...], *needs: str) -> None:
     for name, allowed, meaning in readings:
         body = {"__doc__": meaning, "__module__": __name__, "name": name}
         made = type(f"{base.__name__}_{name}", (base,), body)

@@ -8,29 +8,36 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import Any
+from typing import Any, TypeVar
 
 from .. import registry
 from ..errors import BadUsage
 from ..models import Event, Value
-from .base import Signal, State, Unmeasured, checked, lookup
+from ..models.event import rounded
+from .agent.tool_calls import NONE, pair
+from .base import STEPS, Signal, State, Unmeasured, checked, lookup
 from .options import Options
 
 StateKey = tuple[str, str, str]
 """Signal (or what several keep between them), source, and the subject, run, thread or text whose state it
 is. Names belong to their source."""
+Slots = dict[str, State]
+"""The states of one subject, run, thread or text, by what keeps them."""
+NO_SLOTS: Slots = {}
+"""Of signals without a state."""
 
-FORMAT = 1
+FORMAT = 2
+CALLS = "pending calls"
+"""The state that pairs the tool calls of a run with their results; no signal can have this name."""
+CALLS_VERSION = 1
 MAX_REASONS = 100
-MAX_TEXTS = 200_000
+MAX_TEXTS = 100_000
 """Texts remembered by signals about copies; the one not seen for longest is forgotten."""
 MAX_RUNS = 256
 """Runs of one subject whose states are stored; the least recently active is dropped."""
 OTHER = "other reasons"
 PLAIN = (None, "event", "message")
 """Kinds of events without a reading where they lack the fields that a signal reads."""
-ALWAYS_STORED = ("subject", "text")
-"""Scopes whose states are remembered even where they are as at the start."""
 
 
 def plan(names: Iterable[str]) -> tuple[Signal, ...]:
@@ -59,98 +66,15 @@ def _visit(name: str, ordered: dict[str, Signal], above: tuple[str, ...]) -> Non
     ordered[name] = item
 
 
-def measure_event(
-    signals: tuple[Signal, ...],
-    event: Event,
-    states: Mapping[StateKey, State],
-    options: Options,
-) -> tuple[Event, dict[StateKey, State], list[tuple[str, str]]]:
-    """The event with readings added, the states that this event moved on, and why what was not measured.
-
-    A state moves on even where the reading was supplied: the next event may come without one.
-    """
-    added: dict[str, tuple[Value, str]] = {}
-    moved: dict[StateKey, State] = {}
-    reasons: list[tuple[str, str]] = []
-    shared: dict[str, Mapping[str, Any]] = {}
-    kind, source, run = event.kind, event.source, _run(event.subject, event.thread)
-    for signal in signals:
-        if signal.kinds is not None and kind not in signal.kinds:
-            continue
-        if signal.together is not None:
-            if (values := shared.get(signal.keeps)) is None:
-                values = shared[signal.keeps] = _together(signal, event, states, moved, options)
-            if (value := values.get(signal.name)) is not None and signal.name not in event.readings:
-                _put(signal, value, event, added, reasons)
-            continue
-        if signal.needs and not added.keys().isdisjoint(signal.needs):
-            event, added = _with(event, added), {}
-        scope = signal.scope
-        supplied = signal.name in event.readings
-        key = (signal.keeps, source, run) if scope == "run" else state_key(signal, event) if scope else None
-        if (supplied and scope is None) or (scope is not None and key is None):
-            continue
-        state = signal.start if key is None else states.get(key, signal.start)
-        value, state = signal.step(event, state, options)
-        # Most events say nothing to a signal of runs or threads: they leave no state behind.
-        if key is not None and (state is not signal.start or scope in ALWAYS_STORED or key in states):
-            moved[key] = state
-        if value is not None and not supplied:
-            _put(signal, value, event, added, reasons)
-    return _with(event, added), moved, reasons
-
-
-def _put(
-    signal: Signal,
-    value: object,
-    event: Event,
-    added: dict[str, tuple[Value, str]],
-    reasons: list[tuple[str, str]],
-) -> None:
-    if isinstance(value, Unmeasured):
-        reasons.append((signal.name, value.reason))
-    else:
-        added[signal.name] = (checked(signal, value, event), signal.scorer)
-
-
-def _together(
-    signal: Signal,
-    event: Event,
-    states: Mapping[StateKey, State],
-    moved: dict[StateKey, State],
-    options: Options,
-) -> Mapping[str, Any]:
-    """The values of all signals that keep one state, which is moved on once."""
-    key = state_key(signal, event)
-    if key is None or signal.together is None:
-        return {}
-    values, state = signal.together(event, states.get(key, signal.start), options)
-    if state is not signal.start or signal.scope in ALWAYS_STORED or key in states:
-        moved[key] = state
-    return values  # type: ignore[no-any-return]
-
-
-def state_key(signal: Signal, event: Event) -> StateKey | None:
-    """Whose state a signal uses at this event; None without state, or where the event has no such thing."""
-    if signal.scope == "subject":
-        return (signal.keeps, event.source, event.subject)
-    if signal.scope == "run":
-        return (signal.keeps, event.source, _run(event.subject, event.thread))
-    if signal.scope == "thread" and event.thread is not None:
-        return (signal.keeps, event.source, event.thread)
-    if signal.scope == "text" and event.text is not None and (mark := _mark(event.text)) is not None:
-        return (signal.keeps, event.source, mark)
-    return None
-
-
 def _run(subject: str, thread: str | None) -> str:
     # With its length, so that no two pairs of names can be mixed up.
     return f"{len(subject)}:{subject}{'' if thread is None else f':{thread}'}"
 
 
-def _subject(run: str) -> str:
+def _of_run(run: str) -> tuple[str, str | None]:
     size, _, rest = run.partition(":")
-    return rest[: int(size)]
+    subject, thread = rest[: int(size)], rest[int(size) :]
+    return subject, thread[1:] if thread else None
 
 
 @lru_cache(maxsize=64)
@@ -188,37 +112,104 @@ class Measurer:
         self.signals = signals
         self.options = options or Options()
         self.unmeasured: Counter[tuple[str, str]] = Counter()
-        self._states: dict[StateKey, State] = {}
-        self._of_texts = frozenset(signal.keeps for signal in self.signals if signal.scope == "text")
-        self._texts: dict[StateKey, None] = {}
         self.most_threads: int | None = None
         """Threads whose states are held; the least recently active are dropped first. None: all."""
-        self._of_threads = frozenset(signal.keeps for signal in self.signals if signal.scope == "thread")
-        self._threads: dict[StateKey, None] = {}
-        self._of_subjects = frozenset(signal.keeps for signal in self.signals if signal.scope == "subject")
-        self._of_runs = frozenset(signal.keeps for signal in self.signals if signal.scope == "run")
-        self._runs: dict[StateKey, dict[StateKey, None]] = {}
-        self._newest: tuple[tuple[str, str, str | None] | None, set[StateKey]] = (None, set())
-        self._by_kind: dict[str, tuple[Signal, ...]] = {}
+        self._subjects: dict[tuple[str, str], Slots] = {}
+        self._runs: dict[tuple[str, str], dict[str | None, Slots]] = {}
+        self._threads: dict[tuple[str, str], Slots] = {}
+        self._texts: dict[tuple[str, str], Slots] = {}
+        self._by_kind: dict[str, _OfKind] = {}
 
     def measure(self, event: Event) -> Event:
-        """The event with readings added."""
-        signals = self._by_kind.get(event.kind)
-        if signals is None:
-            signals = self._of_kind(event.kind)
-        if not signals:
+        """The event with readings added.
+
+        A state moves on even where the reading was supplied: the next event may come without one. Where a
+        signal fails, no state has moved.
+        """
+        of_kind = self._by_kind.get(event.kind) or self._of_kind(event.kind)
+        if not of_kind.signals:
             return event
-        event, moved, reasons = measure_event(signals, event, self._states, self.options)
-        if self._of_texts:
-            self._keep_newest(moved)
-        if self._of_threads and self.most_threads is not None:
-            self._keep_newest_threads(moved, self.most_threads)
-        if self._of_runs:
-            self._keep_newest_runs(event, moved)
-        self._states.update(moved)
+        options, original = self.options, event
+        supplied = event.readings
+        slots = {scope: self._slots(scope, event) for scope in of_kind.scopes}
+        moved: list[tuple[str, str, State]] = []
+        reasons: list[tuple[str, str]] = []
+        shared: dict[str, Mapping[str, Any]] = {}
+        calls: Mapping[str, Any] = {}
+        if of_kind.summaries:
+            calls, state = pair(event, (slots["run"] or {}).get(CALLS, NONE), of_kind.summaries, options)
+            moved.append(("run", CALLS, state))
+        readings: dict[str, Value] = {}
+        scorers: dict[str, str] = {}
+        for signal in of_kind.signals:
+            name, scope = signal.name, signal.scope
+            own = NO_SLOTS if scope is None else slots[scope]
+            if own is None or (scope is None and name in supplied):
+                continue
+            if signal.together is not None:
+                if (values := shared.get(signal.keeps)) is None:
+                    before = own.get(signal.keeps, signal.start)
+                    values, state = signal.together(event, before, options)
+                    shared[signal.keeps] = values
+                    if scope is not None and state is not before:
+                        moved.append((scope, signal.keeps, state))
+                value = values.get(name)
+            elif scope is None:
+                value, _ = signal.step(event, None, options)
+            else:
+                before = own.get(signal.keeps, signal.start)
+                if signal.summarize is None:
+                    value, state = signal.step(event, before, options)
+                else:
+                    value, state = signal.step(event, before, options, calls.get(signal.summary))
+                if state is not before:
+                    moved.append((scope, signal.keeps, state))
+            if value is None or name in supplied:
+                continue
+            if isinstance(value, Unmeasured):
+                reasons.append((name, value.reason))
+                continue
+            if event is original:
+                # One copy, which later signals see the readings of earlier ones on.
+                readings, scorers = dict(supplied), dict(event.scorers)
+                event = event.read_as(readings, scorers)
+            readings[name], scorers[name] = rounded(checked(signal, value, event)), signal.scorer
+        if slots:
+            self._keep(original, slots, moved)
         for name, reason in reasons:
             self._count(name, reason)
         return event
+
+    def _slots(self, scope: str, event: Event) -> Slots | None:
+        """The states that an event's subject, run, thread or text has; None where the event has no such."""
+        source = event.source
+        if scope == "subject":
+            return self._subjects.get((source, event.subject), {})
+        if scope == "run":
+            return self._runs.get((source, event.subject), {}).get(event.thread, {})
+        if scope == "thread":
+            return None if event.thread is None else self._threads.get((source, event.thread), {})
+        mark = None if event.text is None else _mark(event.text)
+        return None if mark is None else self._texts.get((source, mark), {})
+
+    def _keep(
+        self, event: Event, slots: Mapping[str, Slots | None], moved: list[tuple[str, str, State]]
+    ) -> None:
+        """Store the states that moved; drop runs, threads and texts not seen for longest."""
+        for scope, keeps, state in moved:
+            own = slots[scope]
+            assert own is not None
+            own[keeps] = state
+        source = event.source
+        if own := slots.get("subject"):
+            self._subjects[source, event.subject] = own
+        if own := slots.get("run"):
+            runs = self._runs.setdefault((source, event.subject), {})
+            _keep_newest(runs, event.thread, own, MAX_RUNS)
+        if event.thread is not None and (own := slots.get("thread")):
+            _keep_newest(self._threads, (source, event.thread), own, self.most_threads)
+        if event.text is not None and (own := slots.get("text")):
+            _keep_newest(self._texts, (source, str(_mark(event.text))), own, MAX_TEXTS)
 
     def rows_about(
         self, fields: Mapping[str, Sequence[Any]], readings: Collection[str], count: int
@@ -230,7 +221,7 @@ class Measurer:
             return
         threads = fields.get("thread", [None] * count)
         present = {
-            name: fields[name]
+            name: list(fields[name])
             for name in {name for needs in about.values() for reads, _ in needs for name in reads}
             if name in fields
         }
@@ -256,7 +247,7 @@ class Measurer:
             about[kind] = list(
                 {
                     (frozenset(signal.reads if plain else ()), signal.scope == "thread")
-                    for signal in self._of_kind(kind or "event")
+                    for signal in self._of_kind(kind or "event").signals
                     if not signal.starts or not known.isdisjoint(signal.starts)
                     if signal.scope != "thread" or "thread" in fields
                     if not plain or not signal.reads or not set(signal.reads).isdisjoint(fields)
@@ -266,93 +257,69 @@ class Measurer:
 
     def forget(self, source: str, subject: str) -> None:
         """Let go of what is remembered of a subject and its runs."""
-        for name in self._of_subjects:
-            self._states.pop((name, source, subject), None)
-        for name in self._of_runs:
-            for key in self._runs.pop((name, source, subject), ()):
-                self._states.pop(key, None)
-        if self._newest[0] is not None and self._newest[0][:2] == (source, subject):
-            self._newest = (None, set())
+        self._subjects.pop((source, subject), None)
+        self._runs.pop((source, subject), None)
+
+    def states(self) -> dict[StateKey, State]:
+        """Everything remembered; runs and texts come last, the least recently active first."""
+        named = [*self._subjects.items(), *self._threads.items()]
+        runs = [
+            ((source, _run(subject, thread)), own)
+            for (source, subject), runs in sorted(self._runs.items())
+            for thread, own in runs.items()
+        ]
+        every = [
+            (keeps, source, whose, state)
+            for (source, whose), own in (*named, *runs, *self._texts.items())
+            for keeps, state in own.items()
+        ]
+        known = sum(len(own) for _, own in named)
+        every[:known] = sorted(every[:known], key=lambda item: item[:3])
+        return {(keeps, source, whose): state for keeps, source, whose, state in every}
 
     def save(self) -> dict[str, Any]:
         """Everything remembered, as plain JSON data."""
-        versions = {signal.keeps: signal.version for signal in self.signals if signal.scope}
-        # Runs and texts come last, the least recently active first.
-        runs = [key for whose in sorted(self._runs) for key in self._runs[whose]]
-        named = sorted(self._states.keys() - self._texts.keys() - set(runs))
-        states = [[*key, self._states[key]] for key in (*named, *runs, *self._texts)]
-        return {"format": FORMAT, "versions": versions, "states": states}
+        states = [[*key, state] for key, state in self.states().items()]
+        return {"format": FORMAT, "versions": self._versions(), "states": states}
 
     def load(self, saved: Mapping[str, Any]) -> list[str]:
         """Restore saved states; returns the signals whose saved states could not be used.
 
-        States of another version of a signal are not read, since they may mean something else.
+        States of another version of a signal, or in an earlier format, are not read, since they may mean
+        something else.
         """
-        if saved.get("format") != FORMAT:
+        if saved.get("format") not in range(1, FORMAT + 1):
             raise BadUsage(f"saved signal states have format {saved.get('format')!r:.40}: expected {FORMAT}")
-        current = {signal.keeps: signal.version for signal in self.signals if signal.scope}
-        usable = {name for name, version in saved["versions"].items() if current.get(name) == version}
-        self._states = {
-            (name, source, whose): _frozen(state)
-            for name, source, whose, state in saved["states"]
-            if name in usable
-        }
-        self._texts = {key: None for key in self._states if key[0] in self._of_texts}
-        self._threads = {key: None for key in self._states if key[0] in self._of_threads}
-        self._runs, self._newest = {}, (None, set())
-        for key in self._states:
-            if key[0] in self._of_runs:
-                self._runs.setdefault((key[0], key[1], _subject(key[2])), {})[key] = None
+        current = self._versions()
+        versions = saved["versions"] if saved["format"] == FORMAT else {}
+        usable = {name for name, version in versions.items() if current.get(name) == version}
+        scopes = {signal.keeps: signal.scope for signal in self.signals} | {CALLS: "run"}
+        self._subjects, self._runs, self._threads, self._texts = {}, {}, {}, {}
+        of_scope = {"subject": self._subjects, "thread": self._threads, "text": self._texts}
+        for name, source, whose, state in saved["states"] if usable else ():
+            if name not in usable:
+                continue
+            if (scope := scopes[name]) == "run":
+                subject, thread = _of_run(whose)
+                own = self._runs.setdefault((source, subject), {}).setdefault(thread, {})
+            else:
+                own = of_scope[str(scope)].setdefault((source, whose), {})
+            own[name] = _frozen(state)
         return sorted(set(current) - usable)
 
-    def _keep_newest(self, moved: Mapping[StateKey, State]) -> None:
-        """Drop the texts not seen for longest, so that memory is bounded."""
-        for key in moved:
-            if key[0] in self._of_texts:
-                self._texts.pop(key, None)
-                self._texts[key] = None
-        while len(self._texts) > MAX_TEXTS:
-            oldest = next(iter(self._texts))
-            del self._texts[oldest]
-            self._states.pop(oldest, None)
+    def _versions(self) -> dict[str, int]:
+        versions = {signal.keeps: signal.version for signal in self.signals if signal.scope}
+        if any(signal.summarize for signal in self.signals):
+            versions[CALLS] = CALLS_VERSION
+        return versions
 
-    def _keep_newest_threads(self, moved: Mapping[StateKey, State], most: int) -> None:
-        for key in moved:
-            if key[0] in self._of_threads:
-                self._threads.pop(key, None)
-                self._threads[key] = None
-        while len(self._threads) > most * len(self._of_threads):
-            oldest = next(iter(self._threads))
-            del self._threads[oldest]
-            self._states.pop(oldest, None)
-
-    def _keep_newest_runs(self, event: Event, moved: Mapping[StateKey, State]) -> None:
-        """Drop the least recently active runs of this subject.
-
-        The bound is per subject, so results do not depend on other subjects.
-        """
-        run = (event.source, event.subject, event.thread)
-        if run != self._newest[0]:
-            self._newest = (run, set())
-        # Most events are of the run that the event before was of: there is nothing to move to the end.
-        for key in moved:
-            if key not in self._newest[1] and key[0] in self._of_runs:
-                self._newest[1].add(key)
-                runs = self._runs.setdefault((key[0], key[1], event.subject), {})
-                runs.pop(key, None)
-                runs[key] = None
-                if len(runs) > MAX_RUNS:
-                    oldest = next(iter(runs))
-                    del runs[oldest]
-                    self._states.pop(oldest, None)
-
-    def _of_kind(self, kind: str) -> tuple[Signal, ...]:
+    def _of_kind(self, kind: str) -> _OfKind:
         """The signals that have something to say about events of a kind."""
-        signals = tuple(signal for signal in self.signals if signal.is_about(kind, self.options))
+        of_kind = _OfKind([signal for signal in self.signals if signal.is_about(kind, self.options)], kind)
         # Kinds are named by the input, which may name any number of them.
         if len(self._by_kind) < MAX_REASONS:
-            self._by_kind[kind] = signals
-        return signals
+            self._by_kind[kind] = of_kind
+        return of_kind
 
     def _count(self, name: str, reason: str) -> None:
         # Reasons quote the input, so a stranger could make up any number of different ones.
@@ -360,13 +327,30 @@ class Measurer:
         self.unmeasured[(name, reason) if known else (name, OTHER)] += 1
 
 
-def _with(event: Event, added: Mapping[str, tuple[Value, str]]) -> Event:
-    # One copy of the event for all of them; Event.with_readings would make one for each scorer.
-    if not added:
-        return event
-    readings = {name: value for name, (value, _) in added.items()}
-    scorers = {name: scorer for name, (_, scorer) in added.items()}
-    return event.read_as({**readings, **event.readings}, {**scorers, **event.scorers})
+class _OfKind:
+    """The signals about one kind of event, whose states they need, and what they store of a call."""
+
+    __slots__ = ("scopes", "signals", "summaries")
+
+    def __init__(self, signals: list[Signal], kind: str) -> None:
+        self.signals = signals
+        self.summaries = {
+            signal.summary: signal.summarize
+            for signal in signals
+            if signal.summarize is not None and kind in STEPS
+        }
+        self.scopes = tuple(dict.fromkeys(signal.scope for signal in signals if signal.scope))
+
+
+K = TypeVar("K")
+
+
+def _keep_newest(held: dict[K, Slots], key: K, own: Slots, most: int | None) -> None:
+    """Put the newest last, and drop the first of more than `most`."""
+    held.pop(key, None)
+    held[key] = own
+    while most is not None and len(held) > most:
+        del held[next(iter(held))]
 
 
 def _frozen(value: Any) -> Any:

@@ -5,17 +5,13 @@ from __future__ import annotations
 import hashlib
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Mapping
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 from ..lexicon.lexicon import read_categories
 from ..models import TRAITS, Event
-from .base import Unmeasured, signal
-
-if TYPE_CHECKING:
-    from ..lexicon import Scan
-
+from .base import Part, Range, Unmeasured, signal
+from .options import Options
 
 # length: how much was written.
 
@@ -54,72 +50,65 @@ def question(event: Event) -> float | None:
 
 # flags: phrases of the lexicon in a message, in total, by trait and by category.
 
-Measure = Callable[[Event], float | Unmeasured | None]
-
 _ANY_NUMBER = (0, math.inf)
-_UNKNOWN = Unmeasured("the text is in no language that the lexicon knows")
+FLAGS: tuple[tuple[str, Range, str], ...] = (
+    (
+        "flags",
+        _ANY_NUMBER,
+        "How many phrases of the lexicon the text holds, of any trait, quoted and denied ones left out.",
+    ),
+    (
+        "flags_negative",
+        _ANY_NUMBER,
+        "How many phrases of negative traits and of hard constraints the text holds.",
+    ),
+    (
+        "flags_hard_constraint",
+        (0, 1),
+        "1.0 where a phrase of a hard constraint is there: a reason to look, never a finding.",
+    ),
+    *(
+        (f"flags_{name}", _ANY_NUMBER, f"How many phrases that hint at {name} the text holds.")
+        for name in TRAITS
+    ),
+    *(
+        (f"flags_{item.name}", _ANY_NUMBER, f"Phrases of the category {item.name}.")
+        for item in read_categories()
+    ),
+)
+"""Name, range and meaning of each."""
+_NO_FLAGS: Mapping[str, float] = {name: 0.0 for name, _, _ in FLAGS}
+_UNKNOWN = dict.fromkeys(_NO_FLAGS, Unmeasured("the text is in no language that the lexicon knows"))
 
 
-@lru_cache(maxsize=64)
-def _scan(text: str) -> Scan:
-    """Cached, since several of these signals are often measured on one event."""
-    # Imported here, so that other signals do not load the lexicon.
-    from ..lexicon import scan
-
-    return scan(text)
-
-
-def _count(event: Event, of: Callable[[Scan], float]) -> float | Unmeasured | None:
+def measure_flags(
+    event: Event, state: None, options: Options
+) -> tuple[Mapping[str, float | Unmeasured], None]:
+    """The phrases of the lexicon in the text, counted in total, by trait and by category."""
     # Repeated texts of a subject count once.
     if event.text is None or event.readings.get("copy") == 1.0:
-        return None
-    result = _scan(event.text)
-    return of(result) if result.measured else _UNKNOWN
+        return {}, None
+    # Imported here, so that other signals do not load the lexicon.
+    from ..lexicon.scanner import scan
+
+    result = scan(event.text)
+    if not result.measured:
+        return _UNKNOWN, None
+    if not result.flags:
+        return _NO_FLAGS, None
+    counts = {**(result.by_trait or {}), **(result.by_category or {})}
+    values = {**_NO_FLAGS, **{f"flags_{name}": float(count) for name, count in counts.items()}}
+    values["flags"], values["flags_negative"] = float(result.count or 0), float(result.negative or 0)
+    values["flags_hard_constraint"] = float(bool(result.hard_constraint))
+    return values, None
 
 
-@signal("flags", range=_ANY_NUMBER, needs=("copy",))
-def flags(event: Event) -> float | Unmeasured | None:
-    """How many phrases of the lexicon the text holds, of any trait, quoted and denied ones left out.
-
-    >>> flags(Event.sample(text="Act now, because the shop is open.")), flags(Event.sample())
-    (2.0, None)
-    """
-    return _count(event, lambda result: float(result.count or 0))
-
-
-@signal("flags_negative", range=_ANY_NUMBER, needs=("copy",))
-def flags_negative(event: Event) -> float | Unmeasured | None:
-    """How many phrases of negative traits and of hard constraints the text holds.
-
-    >>> flags_negative(Event.sample(text="Act now, because the shop is open."))
-    1.0
-    """
-    return _count(event, lambda result: float(result.negative or 0))
-
-
-@signal("flags_hard_constraint", range=(0, 1), needs=("copy",))
-def flags_hard_constraint(event: Event) -> float | Unmeasured | None:
-    """1.0 where a phrase of a hard constraint is there: a reason to look, never a finding."""
-    return _count(event, lambda result: float(bool(result.hard_constraint)))
-
-
-def _of(field: str, name: str, about: str) -> Measure:
-    def measure(event: Event) -> float | Unmeasured | None:
-        return _count(event, lambda result: float((getattr(result, field) or {}).get(name, 0)))
-
-    measure.__doc__ = about
-    measure.__qualname__ = f"flags_{name}"
-    return measure
-
-
-for _trait in TRAITS:
-    signal(f"flags_{_trait}", range=_ANY_NUMBER, needs=("copy",))(
-        _of("by_trait", _trait, f"How many phrases that hint at {_trait} the text holds.")
+for _name, _range, _meaning in FLAGS:
+    _body = {"__doc__": _meaning, "__module__": __name__, "name": _name}
+    _made = type(
+        f"Flags_{_name}", (Part,), {**_body, "keeps": "flags", "together": staticmethod(measure_flags)}
     )
-for _category in read_categories():
-    signal(f"flags_{_category.name}", range=_ANY_NUMBER, needs=("copy",))(
-        _of("by_category", _category.name, f"Phrases of the category {_category.name}.")
-    )
+    signal(_name, range=_range, needs=("copy",))(_made)
 
 
 # copied_by and copy: the same text again, from others and from the subject itself.
@@ -131,43 +120,40 @@ Known = tuple[str, ...]
 """Short digests of the subjects who wrote the text, the newest last."""
 
 
+@lru_cache(maxsize=1024)
 def _digest(subject: str) -> str:
     return hashlib.blake2b(subject.encode("utf-8", "replace"), digest_size=6).hexdigest()
 
 
-def _with(known: Known, subject: str) -> tuple[bool, Known]:
-    """Whether the subject wrote the text before, and all who did."""
-    mark = _digest(subject)
-    if mark in known:
-        return True, known
-    return False, (*known, mark)[-MOST_SUBJECTS:]
+def measure_copies(event: Event, state: Known, options: Options) -> tuple[Mapping[str, float], Known]:
+    """How many subjects wrote the text so far, whether this one did before, and all who did."""
+    mark = _digest(event.subject)
+    again = mark in state
+    known = state if again else (*state, mark)[-MOST_SUBJECTS:]
+    return {"copied_by": float(len(known)), "copy": float(again)}, known
+
+
+class _Copies(Part):
+    scope = "text"
+    start: Known = ()
+    max_state_bytes = 2000
+    keeps = "copies"
+    together = staticmethod(measure_copies)
 
 
 @signal("copied_by", range=(1, MOST_SUBJECTS))
-class CopiedBy:
+class CopiedBy(_Copies):
     """How many different subjects have posted the same text so far, this one included.
 
     Absent where there is no text, or too little to be told apart. Case, punctuation, numbers, addresses and
     names after @ do not make another text.
     """
 
-    scope = "text"
-    start: Known = ()
-    max_state_bytes = 2000
-
-    def measure(self, event: Event, state: Known) -> tuple[float, Known]:
-        _, known = _with(state, event.subject)
-        return float(len(known)), known
+    name = "copied_by"
 
 
 @signal("copy", range=(0, 1))
-class Copy:
+class Copy(_Copies):
     """1.0 where the subject has posted the same text before."""
 
-    scope = "text"
-    start: Known = ()
-    max_state_bytes = 2000
-
-    def measure(self, event: Event, state: Known) -> tuple[float, Known]:
-        again, known = _with(state, event.subject)
-        return float(again), known
+    name = "copy"

@@ -12,7 +12,7 @@ from ..options import Options
 from .normalization import QUOTED, cleaned, digest, has_sign, short_hash, without_colour
 from .operations import is_shell, operation_of
 from .step import Step
-from .tool_calls import NONE, Calls, same_outcome
+from .tool_calls import Call
 
 MIN_LINE = 20
 """Characters of a line that is taken for the error where every line looks like noise."""
@@ -346,11 +346,11 @@ def is_infrastructure(step: Step, line: str) -> bool:
 
 
 Batch = tuple[str, tuple[str, ...]]
-State = tuple[Calls, Batch, tuple[str, ...]]
-"""Pending calls; the current batch with its errors; digests of failing reports and refused searches."""
+State = tuple[Batch, tuple[str, ...]]
+"""The current batch with its errors; digests of failing reports and refused searches."""
 
 
-@signal("error_key", range=None, version=2, kinds=("action", "result"))
+@signal("error_key", range=None, version=2, kinds=("action", "result"), summarize=operation_of)
 class ErrorKey:
     """The error of a step, without paths, numbers and ids; absent without an error.
 
@@ -359,31 +359,30 @@ class ErrorKey:
     """
 
     scope = "run"
-    start: State = (NONE, ("", ()), ())
+    start: State = (("", ()), ())
     max_state_bytes = 12_000
 
-    def measure(self, event: Event, state: State, options: Options) -> tuple[str | None, State]:
+    def measure(self, event: Event, state: State, call: Call, options: Options) -> tuple[str | None, State]:
         """Return the error and the new state."""
-        calls, batch, reports = state
-        step, operation, own, calls = same_outcome(event, calls, operation_of)
-        unchanged = (calls, batch, reports)
+        batch, reports = state
+        step, operation, own = call
         if step is None or not step.is_outcome or (line := failure_line(step, operation)) is None:
-            return None, unchanged
+            return None, state
         if step.exit_code not in COULD_NOT_RUN and not _could_not_run(line):
             is_answer = is_report(step, operation)
             if is_answer and operation == "search":
-                return None, unchanged
+                return None, state
             if is_answer or operation == "search":
                 text = (step.result or step.error or "") if is_answer else line
                 hashed = digest(text, options.normalization)
                 if hashed not in reports:
-                    return None, (calls, batch, (*reports, hashed)[-MAX_REPORTS:])
+                    return None, (batch, (*reports, hashed)[-MAX_REPORTS:])
                 line = f"{line} [{hashed}]" if is_answer else line
         key = normalized_error(line, options.normalization)
         keys, hashed = batch[1] if own == batch[0] else (), short_hash(key)
         if hashed in keys:
-            return None, unchanged
-        return key, (calls, (own, (*keys, hashed)[-MAX_BATCH:]), reports)
+            return None, state
+        return key, ((own, (*keys, hashed)[-MAX_BATCH:]), reports)
 
 
 def _could_not_run(line: str) -> bool:

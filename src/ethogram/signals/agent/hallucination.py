@@ -12,7 +12,7 @@ from .normalization import short_hash
 from .operations import operation_of
 from .paths import touched
 from .step import Step, read_step
-from .tool_calls import NONE, Calls, outcome
+from .tool_calls import Call
 
 _ABSENT = Rule(r"no such file|does not exist|not found|cannot find|can't find|couldn't find|ENOENT", re.I)
 _NO_TOOL = Rule(
@@ -31,8 +31,13 @@ MAX_KNOWN = 200
 RECOVERY_STEPS = 20
 """Steps after which reading or searching no longer counts as recovery."""
 
-State = tuple[Calls, tuple[str, ...], int]
-"""Pending calls; hashes of the paths that existed; 1 where the last test failed."""
+State = tuple[tuple[str, ...], int]
+"""Hashes of the paths that existed; 1 where the last test failed."""
+
+
+def call_references(step: Step) -> tuple[str, tuple[str, ...]]:
+    """Return what a call does, and hashes of the paths it names."""
+    return operation_of(step), tuple(short_hash(path) for path, _ in touched(step))
 
 
 @signal(
@@ -40,6 +45,7 @@ State = tuple[Calls, tuple[str, ...], int]
     range=("none", "file", "reference", "assertion"),
     version=2,
     kinds=("action", "result", "message"),
+    summarize=call_references,
 )
 class MissingReference:
     """What a step or message assumes that does not exist: a file, a tool, a success; none otherwise.
@@ -49,35 +55,30 @@ class MissingReference:
     """
 
     scope = "run"
-    start: State = (NONE, (), 0)
+    start: State = ((), 0)
     max_state_bytes = 56_000
 
-    def measure(self, event: Event, state: State) -> tuple[str | None, State]:
+    def measure(self, event: Event, state: State, call: Call | None) -> tuple[str | None, State]:
         """Return what is missing, and the new state."""
-        calls, known, failing = state
-        if event.kind == "message":
+        known, failing = state
+        if call is None:
             if event.attributes.get("role") != "assistant" or event.text is None:
                 return None, state
             claims = failing and _CLAIM.search(event.text[:4_000]) is not None
             return ("assertion" if claims else "none"), state
-        step, summary, _, calls = outcome(event, calls, _summarize)
+        step, (operation, paths), _ = call
         if step is None or not step.is_outcome:
-            return None, (calls, known, failing)
-        operation, paths = summary
+            return None, state
         line = failure_line(step, operation)
         if operation == "test":
             failing = int(line is not None)
         if line is None:
             new = tuple(path for path in paths if path not in known)
-            return "none", (calls, (*known, *new)[-MAX_KNOWN:], failing)
+            return "none", ((*known, *new)[-MAX_KNOWN:], failing)
         needs_file = operation in ("read", "write", "delete") and paths and not set(paths) & set(known)
         is_file = needs_file and _ABSENT.search(line)
         missing = "reference" if _NO_TOOL.search(line) else "file" if is_file else "none"
-        return missing, (calls, known, failing)
-
-
-def _summarize(step: Step) -> tuple[str, tuple[str, ...]]:
-    return operation_of(step), tuple(short_hash(path) for path, _ in touched(step))
+        return missing, (known, failing)
 
 
 @signal("recovery", range=(0, 1), kinds=("action", "result", "message"), needs=("phantom", "operation"))

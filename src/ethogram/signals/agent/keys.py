@@ -7,7 +7,7 @@ from ..base import short, signal
 from ..options import Options
 from .normalization import cleaned, digest, short_hash
 from .step import Step, argument_text, words
-from .tool_calls import NONE, Calls, outcome
+from .tool_calls import Call
 
 COMMENTS = words(
     "thought thoughts reasoning reason description explanation rationale comment security_risk "
@@ -23,11 +23,23 @@ MIN_TEXT = 12
 """Characters of a message; shorter ones are repeated by anybody."""
 
 Batch = tuple[str, tuple[str, ...]]
-State = tuple[Calls, Batch, tuple[str, ...]]
-"""Pending calls; the current batch and its keys; hashes of the thoughts so far."""
+State = tuple[Batch, tuple[str, ...]]
+"""The current batch and its keys; hashes of the thoughts so far."""
 
 
-@signal("step_key", range=None, version=2, kinds=("action", "result"))
+def call_key(step: Step, options: Options) -> tuple[str, str, bool]:
+    """Return what is shown of a call, a hash of all of it, and whether it is only a thought."""
+    strength = options.normalization
+    # Where a tool takes nothing but comments, they are what it does.
+    exclude = frozenset[str]() if COMMENTS.issuperset(step.arguments) else COMMENTS
+    text = argument_text(step.arguments, exclude) if step.arguments else f"{step.command} {step.path}"
+    hint = step.command or step.path or text
+    shown = cleaned(f"{step.tool} {hint[: 2 * SHOWN_STEP]}", strength)[:SHOWN_STEP].strip()
+    is_thought = bool(step.arguments) and THOUGHTS.issuperset(step.arguments)
+    return shown or "step", digest(f"{step.tool}\n{text}", strength), is_thought
+
+
+@signal("step_key", range=None, version=2, kinds=("action", "result"), summarize=call_key)
 class StepKey:
     """The action and its result, without what varies by chance.
 
@@ -36,35 +48,23 @@ class StepKey:
     """
 
     scope = "run"
-    start: State = (NONE, ("", ()), ())
+    start: State = (("", ()), ())
     max_state_bytes = 8_000
 
-    def measure(self, event: Event, state: State, options: Options) -> tuple[str | None, State]:
+    def measure(self, event: Event, state: State, call: Call, options: Options) -> tuple[str | None, State]:
         """Return the key and the new state."""
-        calls, batch, thoughts = state
-        strength = options.normalization
-        step, summary, own, calls = outcome(event, calls, lambda call: _summarize(call, strength))
+        step, (shown, hashed, is_thought), own = call
         if step is None:
-            return None, (calls, batch, thoughts)
-        shown, hashed, is_thought = summary
+            return None, state
+        batch, thoughts = state
         if is_thought and hashed not in thoughts:
-            return None, (calls, batch, (*thoughts, hashed)[-MAX_THOUGHTS:])
-        key = f"{shown} #{short_hash(hashed + (_result(step, strength) if step.is_outcome else '-'))}"
+            return None, (batch, (*thoughts, hashed)[-MAX_THOUGHTS:])
+        result = _result(step, options.normalization) if step.is_outcome else "-"
+        key = f"{shown} #{short_hash(hashed + result)}"
         keys = batch[1] if own == batch[0] else ()
         if key in keys:
-            return None, (calls, (own, keys), thoughts)
-        return key, (calls, (own, (*keys, key)[-MAX_BATCH:]), thoughts)
-
-
-def _summarize(step: Step, strength: str) -> tuple[str, str, bool]:
-    """What is shown of a call, a hash of all of it, and whether it is only a thought."""
-    # Where a tool takes nothing but comments, they are what it does.
-    exclude = frozenset[str]() if COMMENTS.issuperset(step.arguments) else COMMENTS
-    text = argument_text(step.arguments, exclude) if step.arguments else f"{step.command} {step.path}"
-    hint = step.command or step.path or text
-    shown = cleaned(f"{step.tool} {hint[: 2 * SHOWN_STEP]}", strength)[:SHOWN_STEP].strip()
-    is_thought = bool(step.arguments) and THOUGHTS.issuperset(step.arguments)
-    return shown or "step", digest(f"{step.tool}\n{text}", strength), is_thought
+            return None, ((own, keys), thoughts)
+        return key, ((own, (*keys, key)[-MAX_BATCH:]), thoughts)
 
 
 def _result(step: Step, strength: str) -> str:

@@ -157,7 +157,8 @@ def of_tool(name: str) -> str:
     return next((kind for kind in kinds if kind in ("write", "delete")), kinds[0])
 
 
-@lru_cache(maxsize=64)
+# The report on runs asks again for what was measured.
+@lru_cache(maxsize=1 << 14)
 def of_command(line: str) -> str:
     """Return what a command line does: the strongest operation of its commands.
 

@@ -17,7 +17,7 @@ from .path_scope import (
 )
 from .paths import touched
 from .project_files import is_known, learn_files
-from .tool_calls import NONE, Calls, same_outcome
+from .tool_calls import Call
 from .user_paths import (
     UNDECLARED,
     DeclaredScope,
@@ -36,7 +36,7 @@ MAX_ROOTS = 16
 
 ProjectView = tuple[tuple[str, ...], int, tuple[str, ...]]
 """The folders of early steps; how many steps had a path; hashes of what was listed and imported."""
-State = tuple[Calls, DeclaredScope, ProjectView]
+State = tuple[DeclaredScope, ProjectView]
 NOTHING: ProjectView = ((), 0, ())
 
 
@@ -47,6 +47,7 @@ NOTHING: ProjectView = ((), 0, ())
     kinds=("action", "result", "message"),
     needs=("told_paths",),
     reads=("attributes",),
+    summarize=touched,
 )
 class OutOfScope:
     """1.0 where a step names a path outside what the task allows.
@@ -59,31 +60,31 @@ class OutOfScope:
     """
 
     scope = "run"
-    start: State = (NONE, UNDECLARED, NOTHING)
+    start: State = (UNDECLARED, NOTHING)
     max_state_bytes = 64_000
 
-    def measure(self, event: Event, state: State, options: Options) -> tuple[float | None, State]:
+    def measure(
+        self, event: Event, state: State, call: Call | None, options: Options
+    ) -> tuple[float | None, State]:
         """Return whether a path is outside, and the new state."""
-        calls, before, view = state
+        before, view = state
         declared = _merge(before, declared_scope(event.attributes))
-        if event.kind == "message":
-            return None, state if declared is before else (calls, declared, view)
-        step, named, _, calls = same_outcome(event, calls, touched)
+        step, named, _ = call or (None, (), "")
         if step is None:
-            return None, (calls, declared, view)
+            return None, state if declared is before else (declared, view)
         text = _mentioned_paths(event)
         own = _merge(_merge(declared, read_declared(text)), (options.cwd or "", options.allow, options.deny))
         cwd = own[0]
         paths = tuple((resolve(cwd, path), bool(changes)) for path, changes in named)
         if not options.inference_enabled:
-            return _by_declared(paths, own), (calls, declared, view)
+            return _by_declared(paths, own), (declared, view)
         view, rules = _with_roots(paths, own, view), read_rules(text)
         outside = any(_is_outside(path, changes, own, rules, view) for path, changes in paths)
         in_project = not outside and all(_is_project(path, cwd, view, rules) for path, _ in paths)
         if step.is_outcome and in_project:
             files = learn_files(step, tuple(path for path, _ in paths), cwd, view[2])
             view = (*view[:2], files)
-        return (float(outside) if paths else None), (calls, declared, view)
+        return (float(outside) if paths else None), (declared, view)
 
 
 def _mentioned_paths(event: Event) -> str:
@@ -151,8 +152,15 @@ def _is_project(path: str, cwd: str, view: ProjectView, rules: UserPathRules) ->
     return not is_wide and not is_harmless(path, True) and root_of(path) in view[0]
 
 
-@signal("critical_path", range=(0, 1), version=4, kinds=("action", "result"), needs=("told_paths",))
-class CriticalPath:
+@signal(
+    "critical_path",
+    range=(0, 1),
+    version=4,
+    kinds=("action", "result"),
+    needs=("told_paths",),
+    summarize=touched,
+)
+def critical_path(event: Event, call: Call, options: Options) -> float | None:
     """1.0 where a step names a path nobody should touch unasked: secrets, keys, system files, .git internals;
     or changes a settings file of ethogram or of the agent.
 
@@ -160,19 +168,12 @@ class CriticalPath:
     the settings allow or a user of the run named are not critical; paths that the settings list as critical
     or deny always are.
     """
-
-    scope = "run"
-    start: Calls = NONE
-    max_state_bytes = 48_000
-
-    def measure(self, event: Event, state: Calls, options: Options) -> tuple[float | None, Calls]:
-        """Return whether a path is critical, and the pending calls."""
-        step, paths, _, state = same_outcome(event, state, touched)
-        if step is None or not paths:
-            return None, state
-        text = _mentioned_paths(event)
-        cwd, rules = read_declared(text)[0] or options.cwd or "", read_rules(text)
-        return float(any(_counts(path, bool(changes), options, rules, cwd) for path, changes in paths)), state
+    step, paths, _ = call
+    if step is None or not paths:
+        return None
+    text = _mentioned_paths(event)
+    cwd, rules = read_declared(text)[0] or options.cwd or "", read_rules(text)
+    return float(any(_counts(path, bool(changes), options, rules, cwd) for path, changes in paths))
 
 
 def _counts(path: str, changes: bool, options: Options, rules: UserPathRules, cwd: str) -> bool:

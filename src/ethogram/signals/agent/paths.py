@@ -13,7 +13,7 @@ from ..options import Options
 from .operations import DELETERS, IN_PLACE, WRITERS, operation_of
 from .shell_parser import SimpleCommand, looks_like_path, simple_commands
 from .step import Step, words
-from .tool_calls import NONE, Calls, same_outcome
+from .tool_calls import Call
 
 MAX_PATHS = 6
 MAX_LENGTH = 160
@@ -133,24 +133,17 @@ def _cut(path: str) -> str:
     return path if len(path) <= MAX_LENGTH else f"{path[:60]}/…/{path[63 - MAX_LENGTH :]}"
 
 
-@signal("touched_path", range=None, version=2, reads=("attributes",))
-class TouchedPath:
+@signal("touched_path", range=None, version=2, reads=("attributes",), summarize=touched)
+def touched_path(event: Event, call: Call | None) -> str | None:
     """The path a step works on, from its attributes or its command; absent without one.
 
     The target of a copy or move, else the first path named.
     """
-
-    scope = "run"
-    start: Calls = NONE
-    max_state_bytes = 48_000
-
-    def measure(self, event: Event, state: Calls) -> tuple[str | None, Calls]:
-        """Return the path and the pending calls."""
-        if event.kind not in ("action", "result"):
-            path = event.attributes.get("path")
-            return (path[:200] if isinstance(path, str) and path else None), state
-        step, paths, _, state = same_outcome(event, state, touched)
-        return (paths[0][0] if step is not None and paths else None), state
+    if call is None:
+        path = event.attributes.get("path")
+        return path[:200] if isinstance(path, str) and path else None
+    step, paths, _ = call
+    return paths[0][0] if step is not None and paths else None
 
 
 @signal("directory", range=None, version=2, needs=("touched_path",), kinds=("action", "result"))

@@ -8,27 +8,19 @@ from .errors import failure_line, is_infrastructure
 from .normalization import short_hash
 from .operations import OPERATIONS, operation_of
 from .step import Step, read_step
-from .tool_calls import NONE, Calls, same_outcome
+from .tool_calls import Call
 
 MAX_KEYS = 600
 """Steps remembered of a run; one that recurs after so many others counts as new."""
 
 
-@signal("operation", range=OPERATIONS, version=2, kinds=("action", "result"))
-class Operation:
+@signal("operation", range=OPERATIONS, version=2, kinds=("action", "result"), summarize=operation_of)
+def operation(event: Event, call: Call) -> str | None:
     """What a step of a run does: read, list, search, write, delete, test, wait, fetch, run or other.
 
     Determined by the tool's name or the command it runs, and read where the step has its outcome.
     """
-
-    scope = "run"
-    start: Calls = NONE
-    max_state_bytes = 2_000
-
-    def measure(self, event: Event, state: Calls) -> tuple[str | None, Calls]:
-        """Return the operation and the pending calls."""
-        step, operation, _, state = same_outcome(event, state, operation_of)
-        return (None if step is None else operation), state
+    return None if call[0] is None else call[1]
 
 
 @signal("progress", range=(0, 1), version=2, needs=("operation", "step_key"), kinds=("action", "result"))
@@ -50,8 +42,8 @@ class Progress:
         hashed = short_hash(key)
         if hashed in state:
             return 0.0, state
-        operation = str(event.readings.get("operation", "other"))
-        failed = operation != "test" and failure_line(step, operation) is not None
+        kind = str(event.readings.get("operation", "other"))
+        failed = kind != "test" and failure_line(step, kind) is not None
         return float(not failed), (*state, hashed)[-MAX_KEYS:]
 
 
@@ -60,8 +52,8 @@ def changed(event: Event) -> float | None:
     """1.0 where a file or other state was changed: a step that writes or deletes, and did not fail."""
     if (measured := _step_with_operation(event)) is None:
         return None
-    step, operation = measured
-    return float(operation in ("write", "delete") and failure_line(step, operation) is None)
+    step, kind = measured
+    return float(kind in ("write", "delete") and failure_line(step, kind) is None)
 
 
 @signal("infrastructure", range=(0, 1), version=2, needs=("operation",), kinds=("action", "result"))
@@ -69,11 +61,11 @@ def infrastructure(event: Event) -> float | None:
     """1.0 where the error is outside the agent's control: network, rate limit, full disk, a server down."""
     if (measured := _step_with_operation(event)) is None:
         return None
-    step, operation = measured
-    line = failure_line(step, operation)
+    step, kind = measured
+    line = failure_line(step, kind)
     return float(line is not None and is_infrastructure(step, line))
 
 
 def _step_with_operation(event: Event) -> tuple[Step, str] | None:
-    step, operation = read_step(event), event.readings.get("operation")
-    return (step, operation) if step is not None and isinstance(operation, str) else None
+    step, kind = read_step(event), event.readings.get("operation")
+    return (step, kind) if step is not None and isinstance(kind, str) else None

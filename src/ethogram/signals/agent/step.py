@@ -101,6 +101,8 @@ def _path(arguments: Mapping[str, Any]) -> str | None:
 
 
 def _error(value: Any) -> str | None:
+    if value is None:
+        return None
     if value is True:
         return ""
     if isinstance(value, str):
@@ -117,6 +119,8 @@ def _name(value: Any) -> str:
 
 def _text(value: Any, size: int) -> str:
     """Return a text as it is, or the names and values of a list or mapping as one text."""
+    if value is None:
+        return ""
     if isinstance(value, str):
         return value[:size]
     if isinstance(value, bool | int | float):

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Any
 
 from ...models import Event
+from ..options import Options
 from .normalization import short_hash
 from .step import Step, read_step
 
-Pending = tuple[tuple[str, str, Any], ...]
-"""Calls without a result yet, oldest first: hashes of the call's id and batch, and its summary."""
+Pending = tuple[tuple[str, str, Mapping[str, Any]], ...]
+"""Calls without a result yet, oldest first: hashes of the call's id and batch, and summaries by name."""
 
 Calls = tuple[bool, str, Pending]
 """Whether this run has had a result; the batch being called, '' after a result; the pending calls."""
@@ -19,49 +20,43 @@ Calls = tuple[bool, str, Pending]
 NONE: Calls = (False, "", ())
 MAX_PENDING = 32
 
-Outcome = tuple[Step | None, Any, str, Calls]
+Call = tuple[Step | None, Any, str]
+"""The step if it counts at this event, the summary of its call, and its batch."""
 
-# Every signal of runs hashes the same few names.
+# Several signals hash the same few names.
 cached_hash = lru_cache(maxsize=64)(short_hash)
 
 
-def outcome(event: Event, calls: Calls, summarize: Callable[[Step], Any]) -> Outcome:
-    """Return the step if it counts at this event, its call's summary, its batch, and the pending calls.
+def pair(
+    event: Event, calls: Calls, summaries: Mapping[str, Callable[[Step, Options], Any]], options: Options
+) -> tuple[Mapping[str, Call], Calls]:
+    """Return the call of an event under the name of each summary, and the pending calls.
 
-    `summarize(step)` is what is stored of a call, small and plain. A step counts at its result; at its call
-    if that has the outcome, or as long as the run has had no result. Consecutive calls without a result in
-    between are one batch, whether or not the source says so.
+    A step counts at its result; at its call if that has the outcome, or as long as the run has had no
+    result. Consecutive calls without a result in between are one batch, whether or not the source says so.
     """
     step = read_step(event)
-    if step is None:
-        return None, None, "", calls
+    assert step is not None
     has_results, batch, pending = calls
     own_batch = _hash(step.batch) or cached_hash(event.id)
-    if step.is_call and not step.is_outcome:
-        summary, batch = summarize(step), _hash(step.batch) or batch or own_batch
-        pending = (*pending[1 - MAX_PENDING :], (_hash(step.call_id), batch, summary))
-        return (None if has_results else step), summary, own_batch, (has_results, batch, pending)
+    counts: Step | None = step
     place = None if step.is_call else _place(pending, step)
-    if place is None:
-        return step, summarize(step), own_batch, (True, "", pending)
-    _, batch, summary = pending[place]
-    return step, summary, batch, (True, "", (*pending[:place], *pending[place + 1 :]))
-
-
-_last: dict[Callable[[Step], Any], tuple[Step, str, Calls, Outcome]] = {}
-
-
-def same_outcome(event: Event, calls: Calls, summarize: Callable[[Step], Any]) -> Outcome:
-    """`outcome`, computed once for all signals with the same `summarize`, a module's function."""
-    step = read_step(event)
-    if step is None:
-        return None, None, "", calls
-    cached = _last.get(summarize)
-    if cached is not None and cached[0] is step and cached[1] == event.id and cached[2] == calls:
-        return cached[3]
-    result = outcome(event, calls, summarize)
-    _last[summarize] = (step, event.id, calls, result)
-    return result
+    if place is not None:
+        _, own_batch, known = pending[place]
+        calls = (True, "", (*pending[:place], *pending[place + 1 :]))
+    else:
+        known = {name: summarize(step, options) for name, summarize in summaries.items()}
+        if step.is_call and not step.is_outcome:
+            counts = None if has_results else step
+            batch = _hash(step.batch) or batch or own_batch
+            calls = (has_results, batch, (*pending[1 - MAX_PENDING :], (_hash(step.call_id), batch, known)))
+        else:
+            calls = (True, "", pending)
+    # A call from before another signal was added has no summary of it.
+    return {
+        name: (counts, known[name] if name in known else summarize(step, options), own_batch)
+        for name, summarize in summaries.items()
+    }, calls
 
 
 def _place(pending: Pending, step: Step) -> int | None:
