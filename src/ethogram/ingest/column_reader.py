@@ -43,7 +43,7 @@ MOST_BLANK = 1_000
 MANY_NAMES = 64
 """Signals of a chunk from which on most rows have few of them."""
 NAMES = ("source", "subject", "target", "reply_to", "thread", "session", "kind")
-_NANOSECONDS = re.compile(rb'\.\d{7,}(?:[Zz]|[+-]\d\d:?\d\d)"')
+NANOSECONDS = re.compile(rb'\.\d{7,}(?:[Zz]|[+-]\d\d:?\d\d)"')
 
 
 _LONG = re.compile(rb"[:\[,]\s*-?\d{19}")
@@ -133,9 +133,9 @@ class ColumnReader:
         columns = dict(zip(Row.__struct_fields__, zip(*map(astuple, rows), strict=True), strict=True))
         self._check_keys(chunk, lines, columns)
         times = columns.pop("at")
-        if any(at is not None and at.microsecond for at in times) and _NANOSECONDS.search(chunk):
+        if any(at is not None and at.microsecond for at in times) and NANOSECONDS.search(chunk):
             raise Irregular
-        self._times.append(_micros(times))
+        self._times.append(micros_of(times))
         self._chunks.append((len(rows), self._readings(columns.pop("readings"))))
         for name, column in columns.items():
             self._lists[name] += column
@@ -167,6 +167,8 @@ class ColumnReader:
             raise Irregular
         ids = self._ids(lists.pop("id"))
         seq = self._seq(lists.pop("seq"))
+        if (ids is None or None in ids) and len(np.unique(seq)) < len(seq):
+            raise Irregular  # two lines with the same content would be one event
         times = self._joined_times(seq)
         self._check_texts(lists)
         readings = self._joined()
@@ -238,18 +240,7 @@ class ColumnReader:
         sizes = set(map(len, dicts))
         if max(sizes) > self.rules.limits.readings:
             raise Irregular
-        names = list(dict.fromkeys(chain.from_iterable(dicts)))
-        columns: dict[str, Any]
-        if sizes == {len(names)} and len(names) > 1:
-            columns = dict(zip(names, zip(*map(itemgetter(*names), dicts), strict=True), strict=True))
-        elif len(names) <= MANY_NAMES:
-            columns = {name: [row.get(name) for row in dicts] for name in names}
-        else:
-            columns = {name: [None] * len(dicts) for name in names}
-            for number, row in enumerate(dicts):
-                for name, value in row.items():
-                    columns[name][number] = value
-        return {name: self._reading(name, column) for name, column in columns.items()}
+        return {name: self._reading(name, column) for name, column in columns_by_name(dicts).items()}
 
     def _reading(self, name: str, column: Sequence[Any] | NDArray[np.float64]) -> Readings:
         rules = self.rules
@@ -295,6 +286,20 @@ class ColumnReader:
         return out
 
 
+def columns_by_name(rows: Sequence[dict[str, Any]]) -> dict[str, Sequence[Any]]:
+    """Return the values of each name in all rows, None where a row has none."""
+    names = list(dict.fromkeys(chain.from_iterable(rows)))
+    if len(names) > 1 and set(map(len, rows)) == {len(names)}:
+        return dict(zip(names, zip(*map(itemgetter(*names), rows), strict=True), strict=True))
+    if len(names) <= MANY_NAMES:
+        return {name: [row.get(name) for row in rows] for name in names}
+    columns: dict[str, list[Any]] = {name: [None] * len(rows) for name in names}
+    for number, row in enumerate(rows):
+        for name, value in row.items():
+            columns[name][number] = value
+    return dict(columns)
+
+
 def _has_values(part: Readings) -> bool:
     return isinstance(part, list) or bool((part == part).any())
 
@@ -313,7 +318,7 @@ def _decode(chunk: bytes) -> Sequence[Row]:
 _FIRST, _LAST = micros(datetime.min.replace(tzinfo=UTC)), micros(datetime.max.replace(tzinfo=UTC))
 
 
-def _micros(times: Sequence[datetime | None]) -> NDArray[np.int64] | None:
+def micros_of(times: Sequence[datetime | None]) -> NDArray[np.int64] | None:
     """Return the times of a chunk in microseconds, None where it has none; Irregular where only some do."""
     missing = times.count(None)
     if missing == len(times):

@@ -21,6 +21,7 @@ from .collector import Collector
 from .errors import Unreadable, shown, type_name
 from .event_parser import CATEGORY, NUMBER, Range, Rules
 from .format import HEAD, NOT_UTF_8, UTF_16, Input, Record, choose
+from .formats.csv import Csv
 from .formats.jsonl import JsonLines
 from .formats.parquet import Parquet, open_columns
 from .spill import BUCKETS, OnDisk, SpillingCollector
@@ -251,6 +252,7 @@ def _read_columns(
         return None
     from .arrow import BATCH_ROWS, ArrowReader
     from .column_reader import ColumnReader, Irregular
+    from .csv_columns import CsvReader
 
     reader: ColumnReader | None = None
     total, before = sum(file.size for file in files), 0
@@ -266,6 +268,9 @@ def _read_columns(
                         parquet = open_columns(_input(file, opened, rules))
                         reader = arrow = ArrowReader(source, rules, parquet.schema_arrow.names)
                         steps = arrow.take(parquet.iter_batches(BATCH_ROWS))
+                    elif isinstance(adapter, Csv) and len(files) == 1:
+                        reader = CsvReader(source, rules)
+                        steps = reader.read(opened.stream, opened.compressed)
                     else:
                         return None
                     for _ in steps:
