@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 
-from ..ingest.batch import EventSequence, sequence_of
+from ..ingest.batch import EventList, EventSequence, sequence_of
 from ..language.ast import Spread
 from ..language.history import CAP, FIELDS, key_of
 from ..language.program import Program
@@ -64,7 +64,6 @@ def find(
     """
     events = sequence_of(events)
     outcome, detections = search_events(programs, events, as_of=as_of, cap=cap, engine=engine)
-    met = contacts(events) if any(isinstance(program.body, Spread) for program in programs) else {}
     untimed = events.untimed_sources()
     for program in by_depth(programs):
         outcome.checked[program.name] = len(keys_of(program, events))
@@ -73,10 +72,18 @@ def find(
             seen = [item for item in seen if item.source not in untimed]
             outcome.insufficient += without_times(program, events)
         if isinstance(program.body, Spread):
-            detections += spread(program, seen, met, as_of)
+            detections += spread(program, seen, contacts(among(events, seen)), as_of)
         else:
             detections += combine(program, seen)
     return SearchResult(detections, outcome.insufficient, outcome.checked)
+
+
+def among(events: EventSequence, detections: Sequence[Detection]) -> EventSequence:
+    """The events of subjects with one of these detections: an event between two belongs to one of them."""
+    whose = {(item.source, item.subject) for item in detections}
+    if len(whose) < 2:
+        return EventList()
+    return events.take([row for row, who in enumerate(events.values("source", "subject")) if who in whose])
 
 
 def search_events(

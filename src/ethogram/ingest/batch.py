@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from ..errors import Fault
 from ..models import INPUT_SCORER, Event
-from ..models.slotted import dataclass, field
+from ..models.slotted import dataclass, field, replace
 
 Key = tuple[str, str]
 """Source and id of an event."""
@@ -67,6 +67,14 @@ class EventSequence(EventCollection, Sequence[Event]):
         """
         raise NotImplementedError
 
+    def has_readings(self) -> Iterable[bool]:
+        """Return for each event whether it has a reading."""
+        raise NotImplementedError
+
+    def with_readings_of(self, rows: Sequence[int]) -> EventSequence:
+        """Return the events with the readings of the events in these rows instead of their own."""
+        raise NotImplementedError
+
     def unknown_readings(self, known: Collection[str], most: int) -> Unknown:
         """Return the first names of readings that are not known."""
         raise NotImplementedError
@@ -94,6 +102,15 @@ class EventList(tuple[Event, ...], EventSequence):
         )
         return EventList(events), dropped
 
+    def has_readings(self) -> Iterable[bool]:
+        return (bool(event.readings) for event in self)
+
+    def with_readings_of(self, rows: Sequence[int]) -> EventList:
+        return EventList(
+            with_readings_of(event, self[row]) if row != own else event
+            for own, (event, row) in enumerate(zip(self, rows, strict=True))
+        )
+
     def unknown_readings(self, known: Collection[str], most: int) -> Unknown:
         result: Unknown = {}
         names = set(known)
@@ -116,6 +133,11 @@ def without_readings(event: Event, drop: Drop, dropped: Counter[tuple[str, str]]
     names = dict(gone)
     left = {name: value for name, value in event.readings.items() if name not in names}
     return event.read_as(left, {name: by for name, by in scorers.items() if name not in names})
+
+
+def with_readings_of(event: Event, other: Event) -> Event:
+    """Return the event with the readings of another instead of its own."""
+    return replace(event, readings=other.readings, scorers=other.scorers, widths=other.widths)
 
 
 def sequence_of(events: Iterable[Event]) -> EventSequence:

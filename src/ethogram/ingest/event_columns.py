@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..models import INPUT_SCORER, Event, Value, default_id, micros, moment
-from .batch import Drop, EventSequence, Key, RowsAbout, Unknown, without_readings
+from .batch import Drop, EventSequence, Key, RowsAbout, Unknown, with_readings_of, without_readings
 from .event_parser import content_of
 
 Column = Sequence[Any]
@@ -74,7 +74,7 @@ class EventColumns(EventSequence):
         fields: dict[str, Column],
         readings: dict[str, Readings],
         *,
-        timed: bool,
+        timed: bool | NDArray[np.bool_],
         measured: Mapping[int, Event] | None = None,
     ) -> None:
         self.source, self.times, self.seq, self.ids = source, times, seq, ids
@@ -111,29 +111,26 @@ class EventColumns(EventSequence):
             return map(self.id_of, range(len(self)))
         if name == "kind" and name in self.fields:
             return (value or "event" for value in self.fields[name])
+        if name == "timed" and not isinstance(self.timed, bool):
+            return map(bool, self.timed)
         constant = {"kind": "event", "source": self.source, "timed": self.timed}.get(name)
         return self.fields.get(name) or repeat(constant, len(self))
 
     def take(self, rows: Sequence[int]) -> EventColumns:
         at = np.asarray(rows, np.int64)
-        rows = at.tolist()
-
-        def taken(column: Any) -> Any:
-            if isinstance(column, (Coded, np.ndarray)):
-                return column[at]
-            return [column[row] for row in rows]
-
         measured = {}
         if self.measured:
-            measured = {row: self.measured[old] for row, old in enumerate(rows) if old in self.measured}
+            measured = {
+                row: self.measured[old] for row, old in enumerate(at.tolist()) if old in self.measured
+            }
         return EventColumns(
             self.source,
             self.times[at],
             self.seq[at],
-            None if self.ids is None else taken(self.ids),
-            {name: taken(column) for name, column in self.fields.items()},
-            {name: taken(column) for name, column in self.readings.items()},
-            timed=self.timed,
+            None if self.ids is None else _taken(self.ids, at),
+            {name: _taken(column, at) for name, column in self.fields.items()},
+            {name: _taken(column, at) for name, column in self.readings.items()},
+            timed=_taken(self.timed, at) if isinstance(self.timed, np.ndarray) else self.timed,
             measured=measured,
         )
 
@@ -163,6 +160,20 @@ class EventColumns(EventSequence):
             readings = {name: column for name, column in readings.items() if name not in gone}
         return self._with(readings, measured), Counter({key: n for key, n in dropped.items() if n})
 
+    def has_readings(self) -> Iterable[bool]:
+        known = np.zeros(len(self), bool)
+        for column in self.readings.values():
+            known[_rows_with(column)] = True
+        for row, event in self.measured.items():
+            known[row] = bool(event.readings)
+        return map(bool, known)
+
+    def with_readings_of(self, rows: Sequence[int]) -> EventColumns:
+        at = np.asarray(rows, np.int64)
+        changed = (own for own, row in enumerate(rows) if own in self.measured or row in self.measured)
+        measured = {row: with_readings_of(self.event(row), self.event(rows[row])) for row in changed}
+        return self._with({name: _taken(column, at) for name, column in self.readings.items()}, measured)
+
     def unknown_readings(self, known: Collection[str], most: int) -> Unknown:
         first: list[tuple[int, str, int]] = []
         for name in set(self.readings) - set(known):
@@ -173,8 +184,9 @@ class EventColumns(EventSequence):
 
     def _with(self, readings: dict[str, Readings], measured: Mapping[int, Event]) -> EventColumns:
         result = copy(self)
-        if len(readings) < len(self.readings):  # ids made of content are those of the whole content
-            result.ids = [self.id_of(row) for row in range(len(self))]
+        if readings is not self.readings and (self.ids is None or None in self.ids):
+            # An id made of content is that of the content as it was.
+            self.ids = result.ids = [self.id_of(row) for row in range(len(self))]
         result.readings, result.measured = readings, measured
         return result
 
@@ -185,7 +197,8 @@ class EventColumns(EventSequence):
         fields = {name: column[row] for name, column in self.fields.items() if column[row] is not None}
         at = moment(int(self.times[row]))
         return Event(
-            self.id_of(row), at, fields["subject"], int(self.seq[row]), self.source, self.timed, None,
+            self.id_of(row), at, fields["subject"], int(self.seq[row]), fields.get("source", self.source),
+            self.timed if isinstance(self.timed, bool) else bool(self.timed[row]), None,
             fields.get("target"), fields.get("reply_to"), fields.get("thread"), fields.get("session"),
             fields.get("kind", "event"), fields.get("text"), fields.get("attributes", {}),
             self.readings_of(row),
@@ -208,7 +221,7 @@ class EventColumns(EventSequence):
         if own is not None:
             return own
         fields = {name: column[row] for name, column in self.fields.items() if column[row] is not None}
-        if self.timed:
+        if self.timed is True:
             fields["at"] = moment(int(self.times[row]))
         if readings := self.readings_of(row):
             fields["readings"] = readings
@@ -230,6 +243,12 @@ class EventColumns(EventSequence):
         if any(name not in self._made for name in ids):
             return [row for row in range(len(self)) if self.id_of(row) in ids]
         return sorted(self._made[name] for name in ids)
+
+
+def _taken(column: Any, rows: NDArray[np.int64]) -> Any:
+    if isinstance(column, (Coded, np.ndarray)):
+        return column[rows]
+    return [column[row] for row in rows.tolist()]
 
 
 def _rows_with(column: Readings) -> NDArray[np.int64]:
