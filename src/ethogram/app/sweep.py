@@ -133,8 +133,7 @@ class SweepJob:
             rows = [row for row, key in enumerate(keys) if key in copies]
             events = events.mapped(lambda event: _with_copies(event, copies), lambda *_: rows)
         scored, _, _ = scored_events(events, self.programs, self.settings)
-        own = [row for row, who in enumerate(scored.values("source", "subject")) if who in whose]
-        return scored if len(own) == len(scored) else scored.take(own)
+        return scored.of_subjects(whose)
 
     def save(
         self, changes: Sequence[tuple[str, Detection]], swept: Sequence[Swept], lock: Held, at: datetime

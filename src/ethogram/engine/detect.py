@@ -81,9 +81,7 @@ def find(
 def among(events: EventSequence, detections: Sequence[Detection]) -> EventSequence:
     """The events of subjects with one of these detections: an event between two belongs to one of them."""
     whose = {(item.source, item.subject) for item in detections}
-    if len(whose) < 2:
-        return EventList()
-    return events.take([row for row, who in enumerate(events.values("source", "subject")) if who in whose])
+    return events.of_subjects(whose) if len(whose) > 1 else EventList()
 
 
 def search_events(

@@ -54,6 +54,11 @@ class EventSequence(EventCollection, Sequence[Event]):
         """Return the events of some rows, in the order of the rows."""
         raise NotImplementedError
 
+    def of_subjects(self, whose: Collection[tuple[str, str]]) -> EventSequence:
+        """Return the events of some subjects, each named by its source and name."""
+        rows = [row for row, who in enumerate(self.values("source", "subject")) if who in whose]
+        return self if len(rows) == len(self) else self.take(rows)
+
     def mapped(self, change: Callable[[Event], Event], rows_about: RowsAbout) -> EventSequence:
         """Return the events as `change` returns them; columns make only those that `rows_about` names."""
         raise NotImplementedError
