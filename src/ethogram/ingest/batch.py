@@ -42,17 +42,17 @@ class EventCollection(Collection[Event]):
 
 
 class EventSequence(EventCollection, Sequence[Event]):
-    """Events in order, as objects or as columns."""
+    """Events in order: objects, unless a class that has columns overrides what is written here."""
 
     __slots__ = ()
 
-    def until(self, at: datetime) -> EventSequence:
-        """Return the events up to a time."""
-        raise NotImplementedError
-
     def take(self, rows: Sequence[int]) -> EventSequence:
         """Return the events of some rows, in the order of the rows."""
-        raise NotImplementedError
+        return EventList(self[row] for row in rows)
+
+    def until(self, at: datetime) -> EventSequence:
+        """Return the events up to a time."""
+        return EventList(event for event in self if event.at <= at)
 
     def of_subjects(self, whose: Collection[tuple[str, str]]) -> EventSequence:
         """Return the events of some subjects, each named by its source and name."""
@@ -61,7 +61,7 @@ class EventSequence(EventCollection, Sequence[Event]):
 
     def mapped(self, change: Callable[[Event], Event], rows_about: RowsAbout) -> EventSequence:
         """Return the events as `change` returns them; columns make only those that `rows_about` names."""
-        raise NotImplementedError
+        return EventList(map(change, self))
 
     def without_readings(
         self, drop: Drop, *, only_named: bool
@@ -70,36 +70,6 @@ class EventSequence(EventCollection, Sequence[Event]):
 
         `only_named`: readings whose scorer is not named stay.
         """
-        raise NotImplementedError
-
-    def has_readings(self) -> Iterable[bool]:
-        """Return for each event whether it has a reading."""
-        raise NotImplementedError
-
-    def with_readings_of(self, rows: Sequence[int]) -> EventSequence:
-        """Return the events with the readings of the events in these rows instead of their own."""
-        raise NotImplementedError
-
-    def unknown_readings(self, known: Collection[str], most: int) -> Unknown:
-        """Return the first names of readings that are not known."""
-        raise NotImplementedError
-
-
-class EventList(tuple[Event, ...], EventSequence):
-    """Event objects in order."""
-
-    __slots__ = ()
-
-    def until(self, at: datetime) -> EventList:
-        return EventList(event for event in self if event.at <= at)
-
-    def take(self, rows: Sequence[int]) -> EventList:
-        return EventList(self[row] for row in rows)
-
-    def mapped(self, change: Callable[[Event], Event], rows_about: RowsAbout) -> EventList:
-        return EventList(map(change, self))
-
-    def without_readings(self, drop: Drop, *, only_named: bool) -> tuple[EventList, Counter[tuple[str, str]]]:
         dropped: Counter[tuple[str, str]] = Counter()
         events = (
             event if only_named and not event.scorers else without_readings(event, drop, dropped)
@@ -108,15 +78,15 @@ class EventList(tuple[Event, ...], EventSequence):
         return EventList(events), dropped
 
     def has_readings(self) -> Iterable[bool]:
+        """Return for each event whether it has a reading."""
         return (bool(event.readings) for event in self)
 
-    def with_readings_of(self, rows: Sequence[int]) -> EventList:
-        return EventList(
-            with_readings_of(event, self[row]) if row != own else event
-            for own, (event, row) in enumerate(zip(self, rows, strict=True))
-        )
+    def with_readings_of(self, rows: Sequence[int]) -> EventSequence:
+        """Return the events with the readings of the events in these rows instead of their own."""
+        return EventList(with_readings_of(event, self[row]) for event, row in zip(self, rows, strict=True))
 
     def unknown_readings(self, known: Collection[str], most: int) -> Unknown:
+        """Return the first names of readings that are not known."""
         result: Unknown = {}
         names = set(known)
         for event in self:
@@ -126,6 +96,12 @@ class EventList(tuple[Event, ...], EventSequence):
                 elif len(result) < most:
                     result[name] = (1, event.order)
         return result
+
+
+class EventList(tuple[Event, ...], EventSequence):
+    """Event objects in order."""
+
+    __slots__ = ()
 
 
 def without_readings(event: Event, drop: Drop, dropped: Counter[tuple[str, str]]) -> Event:

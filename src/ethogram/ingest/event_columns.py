@@ -109,12 +109,13 @@ class EventColumns(EventSequence):
             return map(moment, self.times.tolist())
         if name == "id":
             return map(self.id_of, range(len(self)))
-        if name == "kind" and name in self.fields:
-            return (value or "event" for value in self.fields[name])
-        if name == "timed" and not isinstance(self.timed, bool):
-            return map(bool, self.timed)
-        constant = {"kind": "event", "source": self.source, "timed": self.timed}.get(name)
-        return self.fields.get(name) or repeat(constant, len(self))
+        if name == "timed":
+            return repeat(self.timed, len(self)) if isinstance(self.timed, bool) else map(bool, self.timed)
+        absent = {"kind": "event", "source": self.source, "attributes": {}}.get(name)
+        if name not in self.fields:
+            return repeat(absent, len(self))
+        column = self.fields[name]
+        return column if absent is None else (absent if value is None else value for value in column)
 
     def take(self, rows: Sequence[int]) -> EventColumns:
         at = np.asarray(rows, np.int64)

@@ -273,7 +273,7 @@ def labels_in(events: Iterable[Event], attribute: str, targets: Collection[str])
     """
     values: dict[tuple[str, str], str] = {}
     for source, thread, attributes in sequence_of(events).values("source", "thread", "attributes"):
-        value = attributes and attributes.get(attribute)
+        value = attributes.get(attribute)
         if thread is not None and isinstance(value, (str, int, float)):
             values.setdefault((source, thread), str(value))
     if not values:
