@@ -21,6 +21,10 @@ Readings = NDArray[np.float64] | list[str | None]
 """The values of one signal: numbers with NaN, or categories with None, where there is none."""
 
 
+WIDE, FEW = 16, 256
+"""Names of readings, and events asked for, above which readings are held by row."""
+
+
 class Coded(Sequence[str | None]):
     """A column of texts in which each text is there once: `words`, and the number of the word in each row.
 
@@ -63,7 +67,19 @@ class EventColumns(EventSequence):
     `measured` has the events that were given further readings, by row.
     """
 
-    __slots__ = ("_made", "fields", "ids", "measured", "readings", "seq", "source", "timed", "times")
+    __slots__ = (
+        "_asked",
+        "_by_row",
+        "_made",
+        "fields",
+        "ids",
+        "measured",
+        "readings",
+        "seq",
+        "source",
+        "timed",
+        "times",
+    )
 
     def __init__(
         self,
@@ -80,6 +96,8 @@ class EventColumns(EventSequence):
         self.source, self.times, self.seq, self.ids = source, times, seq, ids
         self.fields, self.readings, self.timed = fields, readings, timed
         self.measured = measured or {}
+        self._asked = 0
+        self._by_row: list[dict[str, Value]] | None = None
         self._made: dict[str, int] = {}
         """Rows of ids that were made of content."""
 
@@ -189,6 +207,7 @@ class EventColumns(EventSequence):
             # An id made of content is that of the content as it was.
             self.ids = result.ids = [self.id_of(row) for row in range(len(self))]
         result.readings, result.measured = readings, measured
+        result._asked, result._by_row = 0, None
         return result
 
     def event(self, row: int) -> Event:
@@ -207,6 +226,12 @@ class EventColumns(EventSequence):
 
     def readings_of(self, row: int) -> dict[str, Value]:
         """Return the readings of a row."""
+        if len(self.readings) > WIDE:
+            # Most names are on few events: where many are asked for, the columns are read once.
+            self._asked += 1
+            if self._asked > FEW:
+                self._by_row = self._by_row or self._read_by_row()
+                return self._by_row[row]
         out: dict[str, Value] = {}
         for name, column in self.readings.items():
             value = column[row]
@@ -214,6 +239,14 @@ class EventColumns(EventSequence):
                 out[name] = value
             elif value is not None and value == value:
                 out[name] = float(value)
+        return out
+
+    def _read_by_row(self) -> list[dict[str, Value]]:
+        out: list[dict[str, Value]] = [{} for _ in range(len(self))]
+        for name, column in self.readings.items():
+            for row in _rows_with(column).tolist():
+                value = column[row]
+                out[row][name] = value if isinstance(value, str) else float(value or 0.0)
         return out
 
     def id_of(self, row: int) -> str:
