@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..models import INPUT_SCORER, Event, Value, default_id, micros, moment
-from .batch import Drop, EventSequence, Key, RowsAbout, Unknown, with_readings_of, without_readings
+from .batch import Drop, EventList, EventSequence, Key, RowsAbout, Unknown, with_readings_of, without_readings
 from .event_parser import content_of
 
 Column = Sequence[Any]
@@ -157,13 +157,15 @@ class EventColumns(EventSequence):
         rows = int(np.searchsorted(self.times, micros(at), "right"))
         return self if rows == len(self) else self.take(range(rows))
 
-    def mapped(self, change: Callable[[Event], Event], rows_about: RowsAbout) -> EventColumns:
+    def mapped(self, change: Callable[[Event], Event], rows_about: RowsAbout) -> EventSequence:
         changed = dict(self.measured)
         for row in rows_about(self.fields, self.readings, len(self)):
             event = self.event(row)
             if (result := change(event)) is not event:
                 changed[row] = result
-        return self._with(self.readings, changed)
+        events = self._with(self.readings, changed)
+        # Where most events were made, the columns of the others are of no use.
+        return EventList(events) if 2 * len(changed) > len(self) else events
 
     def without_readings(
         self, drop: Drop, *, only_named: bool

@@ -12,7 +12,6 @@ from msgspec import DecodeError
 from msgspec.json import Decoder
 
 from ..ingest.batch import EventList, EventSequence, without_readings
-from ..ingest.column_reader import columns_by_name
 from ..ingest.event_columns import Coded, Column, EventColumns, Readings, in_order
 from ..models import INPUT_SCORER, Event, Reading
 from ..models.slotted import replace
@@ -99,14 +98,24 @@ def _readings(texts: Sequence[str | None]) -> tuple[dict[str, Readings], dict[in
                     readings[name] = value["value"]
                     scorer, width = value.get("scorer", INPUT_SCORER), value.get("width")
                     scored.setdefault(row, []).append(Reading(name, value["value"], scorer, width))
-    by_name = columns_by_name([row or {} for row in rows])
-    return {name: _column(by_name[name]) for name in sorted(by_name)}, scored
+    cells: dict[str, tuple[list[int], list[Any]]] = {}
+    for row, readings in enumerate(rows):
+        for name, value in (readings or {}).items():
+            at, values = cells.setdefault(name, ([], []))
+            at.append(row)
+            values.append(value)
+    return {name: _column(len(rows), *cells[name]) for name in sorted(cells)}, scored
 
 
-def _column(values: Sequence[Any]) -> Readings:
-    if set(map(type, values)) <= {float, int, type(None)}:
-        return np.array(values, np.float64)
-    return list(values)
+def _column(size: int, rows: list[int], values: list[Any]) -> Readings:
+    if set(map(type, values)) <= {float, int}:
+        numbers = np.full(size, np.nan)
+        numbers[rows] = values
+        return numbers
+    out: list[Any] = [None] * size
+    for row, value in zip(rows, values, strict=True):
+        out[row] = value
+    return out
 
 
 def _scored_events(
