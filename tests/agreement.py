@@ -33,23 +33,26 @@ def product(case: Case, engine: str = "live") -> tuple[list[Row], set[tuple[str,
 
 def as_lines(events: Sequence[Event]) -> Sequence[Event]:
     """The events as a reader of event lines has them; as they are where lines are read one by one."""
-    sources = {(event.source, event.timed) for event in events}
+    sources = {event.source for event in events}
     kinds = {(name, type(value)) for event in events for name, value in event.readings.items()}
     names = dict.fromkeys(name for name, _ in kinds)
-    if len(sources) != 1 or len(names) != len(kinds):
+    if not events or len(names) != len(kinds):
         return events
-    ((source, timed),) = sources
     fields: dict[str, Sequence[Any]] = {
         name: [getattr(event, name) for event in events]
-        for name in ("subject", "target", "reply_to", "thread", "session", "kind", "text")
+        for name in ("source", "subject", "target", "reply_to", "thread", "session", "kind", "text")
     }
     fields["attributes"] = [dict(event.attributes) or None for event in events]
     readings: dict[str, Readings] = {}
     for name in names:
         values: list[Any] = [event.readings.get(name) for event in events]
         readings[name] = values if (name, str) in kinds else np.array(values, np.float64)
+    timed: Any = np.array([event.timed for event in events])
+    if len(sources) == 1:
+        del fields["source"]
+        timed = events[0].timed
     return EventColumns(
-        source,
+        events[0].source,
         np.array([micros(event.at) for event in events], np.int64),
         np.array([event.seq for event in events], np.int64),
         [event.id for event in events],

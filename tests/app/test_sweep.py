@@ -9,16 +9,21 @@ from pathlib import Path
 
 import pytest
 
-from ethogram.app import sweep as sweeping
+from ethogram.app import stored_events
 from ethogram.app.analyze import analyze
-from ethogram.app.sweep import Sweep, chunks, reset_clock, sweep
+from ethogram.app.explain_shapes import deadline_after
+from ethogram.app.stored_events import chunks
+from ethogram.app.sweep import Sweep, next_due, reset_clock, sweep
 from ethogram.config import Settings
+from ethogram.engine.history import histories
 from ethogram.errors import BadUsage
 from ethogram.ingest import events_of
-from ethogram.models import Event
+from ethogram.language.compiler import compile_patterns
+from ethogram.models import Event, micros
 from ethogram.patterns.library import Library, load_patterns
 from ethogram.store import Store, SubjectRow, open_store
 from small import BOTH, GONE, HOT, WARM, message, turns, warm_messages, write_patterns
+from strategies import random_case
 
 SPREAD = """\
 name: heat_spreads
@@ -139,7 +144,7 @@ def test_what_a_killed_sweep_found_and_did_not_tell_is_told_by_the_next(store, l
 
 
 def test_a_sweep_that_stops_half_way_goes_on_with_the_others(store, library, swept, monkeypatch):
-    monkeypatch.setattr(sweeping, "MOST_SUBJECTS", 1)
+    monkeypatch.setattr(stored_events, "MOST_SUBJECTS", 1)
     store.add(events([line for name in "abc" for line in warm_messages(name)]))
 
     def stop(done: int, total: int) -> None:
@@ -209,7 +214,7 @@ def test_shadow_patterns_are_kept_and_not_told(store, swept, tmp_path):
 
 
 def test_subjects_come_in_pieces_of_bounded_size(monkeypatch):
-    monkeypatch.setattr(sweeping, "MOST_EVENTS", 10)
+    monkeypatch.setattr(stored_events, "MOST_EVENTS", 10)
     sizes = [4, 4, 4, 25, 1]
     rows = [SubjectRow("input", str(i), n, NOW, NOW, 0) for i, n in enumerate(sizes)]
     assert [[item.events for item in piece] for piece in chunks(rows)] == [[4, 4], [4], [25], [1]]
@@ -266,7 +271,7 @@ def random_lines(rng: random.Random) -> list[dict]:
 def test_sweeps_over_what_comes_bit_by_bit_and_late_end_where_one_look_at_everything_does(
     store, library, seed, monkeypatch
 ):
-    monkeypatch.setattr(sweeping, "MOST_SUBJECTS", 2)
+    monkeypatch.setattr(stored_events, "MOST_SUBJECTS", 2)
     rng = random.Random(seed)
     lines = random_lines(rng)
     order = lines[:]
@@ -361,9 +366,27 @@ def test_a_reset_leaves_sweeps_before_the_clock_alone(store, swept):
 
 
 def test_a_lock_of_another_machine_with_a_beat_in_the_future_is_left_behind():
-    from ethogram.models import micros
     from ethogram.store.sweeps import is_left
 
     row = {"host": "elsewhere", "pid": 1, "started": "", "beat_us": micros(FAR)}
     assert is_left(row, micros(NOW))
     assert not is_left({**row, "beat_us": micros(NOW + timedelta(minutes=10))}, micros(NOW))
+
+
+def test_the_next_deadline_is_that_after_the_last_event_of_a_history():
+    some = 0
+    for seed in range(60):
+        case = random_case(seed, "silence")
+        events = sorted(case.events, key=lambda event: event.order)
+        programs = compile_patterns(case.patterns)
+        expected: dict[tuple[str, str], int] = {}
+        for program in programs:
+            for history in histories(program, events, case.cap):
+                if not (program.timed_only and not history.timed):
+                    deadline = deadline_after(program.body, history, len(history.events) - 1)
+                    if deadline is not None and deadline >= micros(events[0].at):
+                        who = (history.source, history.events[-1].subject)
+                        expected[who] = min(deadline, expected.get(who, deadline))
+        assert next_due(programs, events, events[0].at, case.cap) == expected
+        some += bool(expected)
+    assert some > 10

@@ -107,6 +107,28 @@ def test_events_come_in_order_whatever_order_they_came_in(store):
     assert list(store.events([])) == []
 
 
+def test_columns_are_the_same_events(store):
+    plain = {"risk": 0.1, "topic": "x"}
+    given = [
+        event("c", 2, readings=plain, attributes={"n": 2**70, "deep": [1, None]}, kind="action"),
+        event("b", 1, readings={"risk": 0.25}, text="Hello", target="bo", thread="t"),
+        event("a", 1, readings={"virtue": 0.5}, scorers={"virtue": "m@1"}, widths={"virtue": 4}),
+        event("d", 1, subject="bo"),
+        event("d", 3, subject="ann", source="forum", timed=False, readings={"topic": 2.0}),
+        event("e", 4, subject="cy", source="forum", timed=False, session="s", reply_to="d"),
+        event("f", 5),
+        event("g", 6),
+    ]
+    store.add([replace(item, seq=0) for item in given], keep_text=True)
+    store.add_readings(("input", "d"), [Reading("risk", 0.75, "m@2"), Reading("length", 5.0, "length@1")])
+    for subjects in (None, [("input", "ann"), ("forum", "cy")]):
+        assert list(store.columns(subjects)) == sorted(store.events(subjects), key=lambda item: item.order)
+    (bo,) = store.columns([("input", "bo")], without=["length", "virtue"])
+    assert (bo.readings, bo.scorers) == ({"risk": 0.75}, {"risk": "m@2"})
+    assert [item.id for item in store.columns(until=NOON + timedelta(minutes=1))] == ["a", "b", "d"]
+    assert list(store.columns([])) == []
+
+
 def test_a_repeat_is_counted_and_ignored_also_within_one_call(store):
     assert store.add([event("a"), event("a"), event("b", 1)])[:2] == (2, 1)
     assert store.add([replace(event("a"), seq=77), event("c", 2)])[:2] == (1, 1)
@@ -160,7 +182,7 @@ def test_readings_made_later_join_their_event_and_never_replace_what_came_with_i
 
 def test_thread_mates_and_authors(store):
     store.add([event("a", thread="t"), event("b", 1, subject="bo", thread="t"), event("c", 2, subject="cy")])
-    mates = store.thread_mates([("input", "ann")], NOON + HOUR)
+    mates = store.columns([("input", "ann")], until=NOON + HOUR, mates=True)
     assert [mate.id for mate in mates] == ["a", "b"]
     assert store.authors("input", ["b", "c", "none"]) == {"b": "bo", "c": "cy"}
 

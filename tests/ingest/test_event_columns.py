@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from datetime import UTC, datetime
 from pathlib import Path
@@ -177,6 +178,73 @@ def test_limits_leave_a_file_to_the_lines(
     path = tmp_path / "events.jsonl"
     line = {"subject": "annex", "text": "long", "readings": {"a": 1, "b": 1}, "attributes": {"a": 1, "b": 2}}
     path.write_text((json.dumps(line) + "\n") * 3)
+    columns, expected = both(path, monkeypatch, limits=limits)
+    assert columns is None
+    assert isinstance(expected, str)
+
+
+CELLS = st.sampled_from(
+    ["", "ann", "0.5", "1", "-.5e1", "1_0", "nan", "true", " 0.25", "007", "2.50", "a,b", 'say "x"',
+     "two\nlines", "2026-01-01T00:00:00Z", "2026-01-01T00:00:00.1234567Z", "2026-01-01",
+     "x" * 600, "\r", "\u0663"]
+)  # fmt: skip
+HEADERS = st.lists(
+    st.sampled_from(["id", "at", "seq", "source", "target", "kind", "text", "compassion", "mood", "risk",
+                     "readings.risk", "compasion", "colour", "attributes.n", "attributes", " session "]),
+    max_size=5,
+)  # fmt: skip
+
+
+@given(
+    data=st.data(), names=HEADERS, regular=st.booleans(), odd=st.sampled_from(["", "\n", "a\n", "\x00", '"'])
+)
+def test_columns_are_what_the_rows_say(
+    data: st.DataObject, names: list[str], regular: bool, odd: str, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    usual = {"at": st.just("2026-01-01T00:00:00Z"), "seq": st.just("3"), "text": CELLS, "colour": CELLS}
+    cells = [usual.get(name, st.sampled_from(["", "0.5"])) if regular else CELLS for name in names]
+    rows = data.draw(st.lists(st.tuples(st.sampled_from(["ann", "bo"]), *cells), min_size=1, max_size=6))
+    path = tmp_path_factory.mktemp("rows") / "events.csv"
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file, lineterminator=data.draw(st.sampled_from(["\n", "\r\n"])))
+        writer.writerows([("subject", *names), *rows])
+        file.write(odd)
+    with pytest.MonkeyPatch.context() as patch:
+        columns, expected = both(path, patch)
+    if columns is not None:
+        assert isinstance(expected, Batch)
+        assert list(columns.events) == list(expected.events)
+        assert (columns.timed, columns.strays) == (
+            expected.timed,
+            {k: n for k, n in expected.strays.items() if n},
+        )
+
+
+def test_a_regular_table_is_read_as_columns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "events.csv"
+    path.write_text(
+        "subject;at;readings.risk;mood;colour;text\r\n"
+        'ann;2026-01-01T00:00:02Z;0.5;sad;red;"one; ""two""\r\n"\r\n'
+        "\r\n"
+        "bo;2026-01-01T00:00:01Z;;glad;007;\r\n"
+    )
+    columns, expected = both(path, monkeypatch)
+    assert columns is not None
+    assert isinstance(expected, Batch)
+    assert list(columns.events) == list(expected.events)
+    bo, ann = columns.events
+    assert (ann.text, ann.readings) == ('one; "two"\r\n', {"risk": 0.5, "mood": "sad"})
+    assert (bo.attributes, bo.readings) == ({"colour": "007"}, {"mood": "glad"})
+
+
+@pytest.mark.parametrize(
+    "limits", [Limits(events=2), Limits(line=20), Limits(text=3), Limits(name=4), Limits(readings=1)]
+)
+def test_limits_leave_a_table_to_the_rows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limits: Limits
+) -> None:
+    path = tmp_path / "events.csv"
+    path.write_text("subject,text,readings.a,readings.b\n" + "annex,long text,1,1\n" * 3)
     columns, expected = both(path, monkeypatch, limits=limits)
     assert columns is None
     assert isinstance(expected, str)

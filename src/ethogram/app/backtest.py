@@ -10,10 +10,11 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from ..config import Settings
-from ..engine.detect import find
+from ..engine.detect import find, keys_of
 from ..errors import BadUsage
 from ..fields import Count, Name, Ratio, RecordStruct
 from ..ingest import Batch, OnDisk
+from ..ingest.batch import EventSequence, sequence_of
 from ..language.history import belongs, key_of
 from ..language.program import Program
 from ..models import Detection, Event
@@ -26,6 +27,7 @@ from .analyze import analyze_gathered
 from .mute import add_excerpts
 from .readings import scored_events
 from .result import Analysis
+from .stored_events import chunks
 
 SHUFFLES = 10
 EXAMPLES = 3
@@ -121,7 +123,7 @@ def backtest_patterns(
     analysis, rest = run(library, "the pattern"), run(others, "others").every
     start = _start(since, analysis.as_of)
     shuffled = _count_in_shuffles(batch, library, settings, analysis.as_of, start, shuffles, seed, progress)
-    untimed = frozenset(() if batch.timed else (event.source for event in batch.events if not event.timed))
+    untimed = frozenset(() if batch.timed else batch.events.untimed_sources())
     programs = {program.name: program for program in library.programs}
     backtests, lacking = [], {}
     for checked in analysis.checked:
@@ -156,12 +158,12 @@ def backtest_shadow(
     """What shadow patterns have found in the sweeps of a store so far."""
     shadow = {program.name: program for program in programs if program.status == "shadow"}
     histories: dict[str, set[object]] = {name: set() for name in shadow}
-    events = 0
-    for event in store.events(ordered=False):
-        events += 1
+    subjects = store.subjects()
+    for chunk in chunks(subjects):
+        own_events = store.columns([row.who for row in chunk])
         for name, program in shadow.items():
-            if (key := key_of(program, event)) is not None:
-                histories[name].add((event.source, key))
+            histories[name].update(keys_of(program, own_events))
+    events = sum(row.events for row in subjects)
     detections, start = store.detections(states=STANDING), _start(since, as_of)
     untimed = frozenset(source.name for source in store.sources().values() if not source.timed)
     rest = [item for item in detections if item.status != "shadow"]
@@ -220,27 +222,27 @@ def _wider_histories(
     return {fields: len(read[fields] or every[fields]) for fields in wanted}
 
 
-def shuffled(events: Sequence[Event], rng: random.Random) -> list[Event]:
+def shuffled(events: Sequence[Event], rng: random.Random) -> EventSequence:
     """The events with the readings of each subject permuted among its events that have any.
 
     >>> first, second = Event.sample(readings={"a": 1.0}), Event.sample(readings={"a": 2.0})
     >>> sorted(event.readings["a"] for event in shuffled([first, second], random.Random(1)))
     [1.0, 2.0]
     """
+    events = sequence_of(events)
     places: dict[tuple[str, str], list[int]] = defaultdict(list)
-    for place, event in enumerate(events):
-        if event.readings:
-            places[event.source, event.subject].append(place)
-    out = list(events)
+    for place, (who, has) in enumerate(
+        zip(events.values("source", "subject"), events.has_readings(), strict=True)
+    ):
+        if has:
+            places[who].append(place)
+    rows = list(range(len(events)))
     for own in places.values():
         permuted = own[:]
         rng.shuffle(permuted)
         for place, other in zip(own, permuted, strict=True):
-            from_ = events[other]
-            out[place] = replace(
-                events[place], readings=from_.readings, scorers=from_.scorers, widths=from_.widths
-            )
-    return out
+            rows[place] = other
+    return events.with_readings_of(rows)
 
 
 def _count_in_shuffles(
@@ -260,7 +262,7 @@ def _count_in_shuffles(
     programs = [program for program in library.programs if not library.files[program.pattern].in_code]
     if as_of is None or not programs or isinstance(batch, OnDisk) or len(batch.events) > MOST_SHUFFLED:
         return {}
-    events, _, _ = scored_events([event for event in batch.events if event.at <= as_of], programs, settings)
+    events, _, _ = scored_events(batch.events.until(as_of), programs, settings)
     counts: dict[str, list[int]] = {program.name: [] for program in programs}
     for number in range(shuffles):
         if progress is not None:

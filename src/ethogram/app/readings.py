@@ -14,16 +14,17 @@ from ..ingest.reader import without_collection
 from ..language.ast import Signal
 from ..language.program import Program
 from ..language.visitor import named, once_each
-from ..models import INPUT_SCORER, Event, Reading, stable_hash
+from ..models import INPUT_SCORER, Event, Reading, Value, stable_hash
 from ..signals import Measurer, Options, plan
 from ..signals.base import Unmeasured
-from ..store.rows import MARK, STEPS, bare_attributes
+from ..store.rows import MARK, NOT_KEPT, STEPS, bare_attributes
 
 # Events with the readings of our own signals that programs look at.
 
 Who = tuple[str, str]
 """Source and subject."""
-NOT_KEPT = ", its text not kept"
+Copies = Mapping[tuple[str, str], tuple[Mapping[str, Value], Mapping[str, str]]]
+"""Readings and their scorers, by source and id of the event."""
 
 
 def measured_events(
@@ -77,10 +78,10 @@ def looks_beyond_subjects(programs: Iterable[Program]) -> bool:
 
 def said_again(
     events: Iterable[Event], programs: Iterable[Program], settings: Settings, whose: Collection[Who]
-) -> dict[tuple[str, str], Event]:
-    """The events of some subjects with the readings about copies, which all events in order are needed for.
+) -> Copies:
+    """The readings about copies of the events of some subjects, which all events in order are needed for.
 
-    Empty where no program names such a signal. Only events that have such readings are held.
+    Empty where no program names such a signal.
     """
     names = [item.name for item in plan(needed(programs)) if item.scope == "text"]
     if not names:
@@ -88,9 +89,10 @@ def said_again(
     options = Options.of(settings)
     measurer, out = Measurer(names, options), {}
     for event in events:
-        readings = measurer.measure(event)
-        if readings is not event and (event.source, event.subject) in whose:
-            out[event.source, event.id] = readings
+        measured = measurer.measure(event)
+        if measured is not event and (event.source, event.subject) in whose:
+            added = {name: value for name, value in measured.readings.items() if name not in event.readings}
+            out[event.source, event.id] = (added, {name: measured.scorers[name] for name in added})
     return out
 
 
@@ -114,9 +116,10 @@ def without_steps(event: Event) -> Event:
     return event
 
 
-def is_bare_step(event: Event) -> bool:
-    """Whether an event is a call or result without its texts, and without readings that came with it."""
-    return event.kind.endswith(NOT_KEPT) and not event.readings
+def has_bare_steps(events: EventSequence) -> bool:
+    """Whether a call or result is without its texts, and without readings that came with it."""
+    kinds = enumerate(events.values("kind"))
+    return any(not events[row].readings for row, kind in kinds if kind.endswith(NOT_KEPT))
 
 
 # One scorer per signal and run: readings by others are absent, and counted.

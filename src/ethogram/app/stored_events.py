@@ -6,13 +6,13 @@ import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from .. import registry
 from ..errors import BadUsage
 from ..ingest import Batch, OnDisk
-from ..ingest.batch import EventList
 from ..ingest.spill import Buckets, EventsOnDisk, row_of
 from ..language.program import Program
 from ..models import Detection, Event, micros
@@ -20,16 +20,19 @@ from ..models.mute import Mute
 from ..models.roles import SERVICE_ROLES
 from ..signals import plan
 from ..signals.timing import is_zone
-from ..store.protocol import LookRow, Store
+from ..store.protocol import LookRow, Store, SubjectRow
 from ..usage.audit import check_words
 from ..usage.pseudonym import Keys, Pseudonym, find_keys, name_of
 from .mute import FACTS, evidence_events, mutes
-from .readings import needed, without_steps
+from .readings import needed
 
 if TYPE_CHECKING:
     from .importing import Imported, Options
 
 
+MOST_EVENTS = 20_000
+MOST_SUBJECTS = 500
+"""Events and subjects in one chunk: that much is in memory at once."""
 IN_MEMORY = 1500
 """Bytes of an event from a store, about."""
 IN_BUCKET = 16_000
@@ -56,14 +59,16 @@ def gather(
 
     The caller closes what is on disk.
     """
-    names, count = needed(programs), sum(subject.events for subject in store.subjects())
+    without, subjects = not_read(programs), store.subjects()
+    count = sum(subject.events for subject in subjects)
     timed = all(source.timed for source in store.sources().values())
     counts = {} if imported is None else imported.batch_fields()
     if count * IN_MEMORY <= memory:
-        return Batch(EventList(as_read(store.events(), names)), timed=timed, **counts)
+        return Batch(store.columns(without=without), timed=timed, **counts)
     buckets = Buckets(count=min(200, max(8, count // IN_BUCKET)), folder=folder)
     try:
-        for number, event in enumerate(as_read(store.events(ordered=False), names)):
+        pieces = (store.columns([row.who for row in chunk], without=without) for chunk in chunks(subjects))
+        for number, event in enumerate(chain.from_iterable(pieces)):
             buckets.put(row_of(event, number))
         buckets.flush()
     except BaseException:
@@ -72,21 +77,24 @@ def gather(
     return OnDisk(EventsOnDisk(buckets), timed=timed, **counts)
 
 
-def as_read(events: Iterable[Event], names: Iterable[str]) -> Iterator[Event]:
-    """Events without the readings saved in place of their texts, except those that these names need.
+def chunks(subjects: Sequence[SubjectRow]) -> Iterator[list[SubjectRow]]:
+    """Subjects in pieces of a bounded number of events; one with more than that is a piece by itself."""
+    piece: list[SubjectRow] = []
+    total = 0
+    for subject in subjects:
+        if piece and (total + subject.events > MOST_EVENTS or len(piece) >= MOST_SUBJECTS):
+            yield piece
+            piece, total = [], 0
+        piece.append(subject)
+        total += subject.events
+    if piece:
+        yield piece
 
-    So a detection does not name scorers of signals that its pattern does not read. Steps of a run without
-    their texts get another kind.
-    """
-    wanted = {item.name for item in plan(names)}
-    unwanted = {name for name in registry.signals.names() if name not in wanted}
-    for event in map(without_steps, events):
-        dropped = [n for n, by in event.scorers.items() if n in unwanted and by.startswith(f"{n}@")]
-        if dropped:
-            readings = {name: value for name, value in event.readings.items() if name not in dropped}
-            scorers = {name: by for name, by in event.scorers.items() if name not in dropped}
-            event = replace(event, readings=readings, scorers=scorers)
-        yield event
+
+def not_read(programs: Iterable[Program]) -> list[str]:
+    """Signals of ours that no program reads, so that no detection names their scorers."""
+    wanted = {item.name for item in plan(needed(programs))}
+    return [name for name in registry.signals.names() if name not in wanted]
 
 
 def muted_by(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict
 from datetime import datetime
 
@@ -12,13 +12,13 @@ from ..config import Settings
 from ..engine.combination import combine, parts_meant
 from ..engine.contagion import contacts, spread
 from ..engine.detect import by_depth, find
-from ..engine.history import CAP, histories
+from ..engine.history import CAP
 from ..errors import BadUsage
 from ..fields import Count, RecordStruct
-from ..ingest.batch import sequence_of
+from ..ingest.batch import EventSequence
 from ..ingest.collector import latest_time
 from ..language.ast import Spread
-from ..language.program import Program, SilenceProgram
+from ..language.program import Program
 from ..models import Detection, Event, format_time, micros, rank, stable_hash
 from ..models.detection import STANDING
 from ..models.mute import Mute
@@ -26,13 +26,9 @@ from ..models.slotted import dataclass, replace
 from ..patterns.library import Library
 from ..signals import Options, plan
 from ..store.protocol import Change, Held, Store, SubjectRow, Swept, SweptDetection, Who
-from .explain_shapes import deadline_after
-from .readings import is_bare_step, needed, reads_steps, reads_text, said_again, scored_events
-from .stored_events import as_read, muted_by
+from .readings import Copies, has_bare_steps, needed, reads_steps, reads_text, said_again, scored_events
+from .stored_events import chunks, muted_by, not_read
 
-MOST_EVENTS = 20_000
-MOST_SUBJECTS = 500
-"""Events and subjects in one chunk: that much is in memory at once."""
 LATEST = 2**62
 """Microseconds; a deadline after it never comes."""
 PENDING = "sweep: sources"
@@ -120,23 +116,24 @@ class SweepJob:
         """Whether a signal depends on others in the same thread."""
         return any(item.scope == "thread" for item in plan(needed(self.programs)))
 
-    def copies(self, subjects: Iterable[SubjectRow]) -> Mapping[Who, Event]:
-        """The events of these subjects that repeat a text of another event, with their readings."""
-        events = self.store.events(until=self.as_of)
+    def copies(self, subjects: Iterable[SubjectRow]) -> Copies:
+        """The readings of events of these subjects that repeat a text of another event."""
+        events = self.store.events(until=self.as_of, with_text=True)
         return said_again(events, self.programs, self.settings, {row.who for row in subjects})
 
-    def events_of(self, chunk: Sequence[SubjectRow], copies: Mapping[Who, Event]) -> Sequence[Event]:
+    def events_of(self, chunk: Sequence[SubjectRow], copies: Copies) -> EventSequence:
         """The events of these subjects with all readings, in order."""
         whose: set[Who] = {item.who for item in chunk}
-        if self.reads_threads:
-            # Readings of these subjects may depend on what others did in a thread.
-            events = self.store.thread_mates(sorted(whose), self.as_of)
-        else:
-            events = sorted(self.store.events(whose, until=self.as_of), key=lambda event: event.order)
-        events = [copies.get((event.source, event.id), event) for event in events] if copies else events
-        read = list(as_read(events, needed(self.programs)))
-        scored, _, _ = scored_events(read, self.programs, self.settings)
-        return [event for event in scored if (event.source, event.subject) in whose]
+        # Readings of these subjects may depend on what others did in a thread.
+        events = self.store.columns(
+            whose, until=self.as_of, mates=self.reads_threads, without=not_read(self.programs)
+        )
+        if copies:
+            keys = events.values("source", "id")
+            rows = [row for row, key in enumerate(keys) if key in copies]
+            events = events.mapped(lambda event: _with_copies(event, copies), lambda *_: rows)
+        scored, _, _ = scored_events(events, self.programs, self.settings)
+        return scored.of_subjects(whose)
 
     def save(
         self, changes: Sequence[tuple[str, Detection]], swept: Sequence[Swept], lock: Held, at: datetime
@@ -233,7 +230,7 @@ def _sweep(
     copies = job.copies(touched)
     for chunk in chunks(touched):
         seen = job.events_of(chunk, copies)
-        bare_runs = bare_runs or any(map(is_bare_step, seen))
+        bare_runs = bare_runs or has_bare_steps(seen)
         result = find(alone, seen, as_of=as_of)
         saved = store.detections(
             subjects=[item.who for item in chunk], patterns=[program.name for program in alone]
@@ -251,24 +248,15 @@ def _sweep(
     store.close_sweep(job.selection, job.versions, as_of, clock())
     chosen = [program for program in job.programs if job.library.is_chosen(program)]
     blind = {item.name for item in chosen if reads_text(item)}
-    if blind and any(event.text for event in store.events(until=as_of)):
+    if blind and any(event.text for event in store.events(until=as_of, ordered=False, with_text=True)):
         blind = set()
     blind |= {item.name for item in chosen if bare_runs and reads_steps(item)}
     return Sweep(as_of, tuple(store.unreported()), done, events, lacking, without_text=tuple(sorted(blind)))
 
 
-def chunks(subjects: Sequence[SubjectRow]) -> Iterator[list[SubjectRow]]:
-    """Subjects in pieces of a bounded number of events; one with more than that is a piece by itself."""
-    piece: list[SubjectRow] = []
-    total = 0
-    for subject in subjects:
-        if piece and (total + subject.events > MOST_EVENTS or len(piece) >= MOST_SUBJECTS):
-            yield piece
-            piece, total = [], 0
-        piece.append(subject)
-        total += subject.events
-    if piece:
-        yield piece
+def _with_copies(event: Event, copies: Copies) -> Event:
+    readings, scorers = copies.get((event.source, event.id), ({}, {}))
+    return event.read_as({**readings, **event.readings}, {**scorers, **event.scorers}) if readings else event
 
 
 def mute_changes(done: Sweep, entries: Sequence[Mute], store: Store, now: datetime) -> Sweep:
@@ -324,18 +312,13 @@ def next_due(
     programs: Sequence[Program], events: Sequence[Event], as_of: datetime, cap: int
 ) -> dict[Who, int]:
     """The first deadline of each subject that has not passed at `as_of`, in microseconds since 1970."""
+    from ..engine.columns.silence import last_deadlines
+
     due: dict[Who, int] = {}
     now = micros(as_of)
-    for program in programs:
-        if not isinstance(program.body, SilenceProgram):
-            continue
-        for history in histories(program, events, cap):
-            if program.timed_only and not history.timed:
-                continue
-            deadline = deadline_after(program.body, history, len(history.events) - 1)
-            if deadline is not None and now <= deadline < LATEST:
-                who = (history.source, history.events[-1].subject)
-                due[who] = min(deadline, due.get(who, deadline))
+    for who, deadline in last_deadlines(programs, events, cap):
+        if now <= deadline < LATEST:
+            due[who] = min(deadline, due.get(who, deadline))
     return due
 
 
@@ -384,6 +367,6 @@ def _joined(job: SweepJob, program: Program, seen: Sequence[Detection], source: 
     if not starts or (not ends - starts and len(starts) < 2):
         return []
     # An event between two subjects belongs to one of them, so no others are read.
-    events = job.store.events([(source, name) for name in sorted(starts | ends)], until=job.as_of)
-    met = contacts(sequence_of(events), parts, job.as_of)
+    events = job.store.columns([(source, name) for name in sorted(starts | ends)], until=job.as_of)
+    met = contacts(events, parts, job.as_of)
     return spread(program, parts, met, job.as_of)

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import TypeVar
 
+from ..ingest.batch import sequence_of
 from ..language.history import FIELDS, attribute
 from ..models import Detection, Event, Value
 from ..models.slotted import dataclass, field
@@ -60,10 +61,8 @@ def trace(detections: Sequence[Detection], events: Iterable[Event], as_of: datet
     moments: dict[Who, list[tuple[datetime, bool]]] = {who: [] for who in wanted}
     points: dict[tuple[HistoryKey, str], list[tuple[datetime, float, bool]]] = {}
     untimed = set()
-    for event in events:
+    for event in sequence_of(events).of_subjects(moments):
         who = (event.source, event.subject)
-        if who not in moments:
-            continue
         is_proof = (event.source, event.id) in proof
         moments[who].append((event.at, is_proof))
         if not event.timed:

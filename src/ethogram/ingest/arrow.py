@@ -10,11 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import BadUsage, MissingExtra
-from .column_reader import NAMES, ColumnReader, Irregular, Sink
-from .errors import BadLine
-from .event_columns import Coded, Readings
-from .event_parser import Rules
-from .tables import ATTRIBUTES, OBJECTS, READINGS, Table
+from .column_reader import NAMES, Irregular
+from .event_columns import Coded, Column
+from .table_reader import TableReader
 
 BATCH_ROWS = 131_072
 
@@ -45,16 +43,8 @@ def parquet_bytes(table: Any) -> BinaryIO:
     return content
 
 
-class ArrowReader(ColumnReader):
+class ArrowReader(TableReader):
     """Takes in record batches; Irregular where a value needs to be looked at by itself."""
-
-    def __init__(self, source: str, rules: Rules, names: Iterable[str], sink: Sink | None = None) -> None:
-        super().__init__(source, rules, sink)
-        try:
-            self.table = Table.of(list(names), rules.kinds)
-        except BadLine:
-            raise Irregular from None
-        self.strays = dict.fromkeys(self.table.strays.values(), 0)
 
     def take(self, batches: Iterable[Any]) -> Iterator[None]:
         """Take in record batches, one at a time."""
@@ -62,42 +52,26 @@ class ArrowReader(ColumnReader):
 
         try:
             for batch in batches:
-                self._add(batch)
+                self.add_columns(batch.num_rows, batch.columns)
                 yield
         except (pyarrow.ArrowException, OSError, ValueError):
             raise Irregular from None
 
-    def _add(self, batch: Any) -> None:
-        rows = batch.num_rows
-        fields: dict[str, Sequence[Any]] = {}
-        readings: dict[str, Readings] = {}
-        attributes: dict[str, list[Any]] = {}
-        times = None
-        for number, (place, column) in enumerate(zip(self.table.columns, batch.columns, strict=True)):
-            if place.place == READINGS:
-                readings[place.name] = self.reading(place.name, _reading_values(column))
-            elif place.place == ATTRIBUTES:
-                attributes[place.name] = _attribute_values(column)
-            elif place.name in OBJECTS:
-                raise Irregular
-            elif place.name == "at":
-                times = _times(column)
-            elif place.name in NAMES:
-                fields[place.name] = Coded(*_encoded(column))
-            else:
-                fields[place.name] = _texts(column, is_number=place.name == "seq")
-            if number in self.table.strays:
-                self.strays[self.table.strays[number]] += rows - column.null_count
-        if attributes:
-            names = list(attributes)
-            pairs = zip(*attributes.values(), strict=True)
-            fields["attributes"] = [
-                {name: value for name, value in zip(names, row, strict=True) if value is not None} or None
-                for row in pairs
-            ]
-        if self.table.kind is not None:
-            fields["kind"] = [self.table.kind] * rows
-        self.add_chunk(rows, times, fields, readings)
+    def readings_of(self, name: str, column: Any) -> Sequence[Any] | NDArray[np.float64]:
+        values: Sequence[Any] | NDArray[np.float64] = _reading_values(column)
+        return values
+
+    def attributes_of(self, column: Any) -> Sequence[Any]:
+        return _attribute_values(column)
+
+    def field_of(self, name: str, column: Any) -> Column:
+        return Coded(*_encoded(column)) if name in NAMES else _texts(column, is_number=name == "seq")
+
+    def times_of(self, column: Any) -> NDArray[np.int64] | None:
+        return _times(column)
+
+    def count_empty(self, column: Any) -> int:
+        return int(column.null_count)
 
 
 def _reading_values(column: Any) -> Any:

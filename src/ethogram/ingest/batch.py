@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from ..errors import Fault
 from ..models import INPUT_SCORER, Event
-from ..models.slotted import dataclass, field
+from ..models.slotted import dataclass, field, replace
 
 Key = tuple[str, str]
 """Source and id of an event."""
@@ -50,21 +50,26 @@ class EventCollection(Collection[Event]):
 
 
 class EventSequence(EventCollection, Sequence[Event]):
-    """Events in order, as objects or as columns."""
+    """Events in order: objects, unless a class that has columns overrides what is written here."""
 
     __slots__ = ()
 
-    def until(self, at: datetime) -> EventSequence:
-        """Return the events up to a time."""
-        raise NotImplementedError
-
     def take(self, rows: Sequence[int]) -> EventSequence:
         """Return the events of some rows, in the order of the rows."""
-        raise NotImplementedError
+        return EventList(self[row] for row in rows)
+
+    def until(self, at: datetime) -> EventSequence:
+        """Return the events up to a time."""
+        return EventList(event for event in self if event.at <= at)
+
+    def of_subjects(self, whose: Collection[tuple[str, str]]) -> EventSequence:
+        """Return the events of some subjects, each named by its source and name."""
+        rows = [row for row, who in enumerate(self.values("source", "subject")) if who in whose]
+        return self if len(rows) == len(self) else self.take(rows)
 
     def mapped(self, change: Callable[[Event], Event], rows_about: RowsAbout) -> EventSequence:
         """Return the events as `change` returns them; columns make only those that `rows_about` names."""
-        raise NotImplementedError
+        return EventList(map(change, self))
 
     def without_readings(
         self, drop: Drop, *, only_named: bool
@@ -73,28 +78,6 @@ class EventSequence(EventCollection, Sequence[Event]):
 
         `only_named`: readings whose scorer is not named stay.
         """
-        raise NotImplementedError
-
-    def unknown_readings(self, known: Collection[str], most: int) -> Unknown:
-        """Return the first names of readings that are not known."""
-        raise NotImplementedError
-
-
-class EventList(tuple[Event, ...], EventSequence):
-    """Event objects in order."""
-
-    __slots__ = ()
-
-    def until(self, at: datetime) -> EventList:
-        return EventList(event for event in self if event.at <= at)
-
-    def take(self, rows: Sequence[int]) -> EventList:
-        return EventList(self[row] for row in rows)
-
-    def mapped(self, change: Callable[[Event], Event], rows_about: RowsAbout) -> EventList:
-        return EventList(map(change, self))
-
-    def without_readings(self, drop: Drop, *, only_named: bool) -> tuple[EventList, Counter[tuple[str, str]]]:
         dropped: Counter[tuple[str, str]] = Counter()
         events = (
             event if only_named and not event.scorers else without_readings(event, drop, dropped)
@@ -102,7 +85,16 @@ class EventList(tuple[Event, ...], EventSequence):
         )
         return EventList(events), dropped
 
+    def has_readings(self) -> Iterable[bool]:
+        """Return for each event whether it has a reading."""
+        return (bool(event.readings) for event in self)
+
+    def with_readings_of(self, rows: Sequence[int]) -> EventSequence:
+        """Return the events with the readings of the events in these rows instead of their own."""
+        return EventList(with_readings_of(event, self[row]) for event, row in zip(self, rows, strict=True))
+
     def unknown_readings(self, known: Collection[str], most: int) -> Unknown:
+        """Return the first names of readings that are not known."""
         result: Unknown = {}
         names = set(known)
         for event in self:
@@ -112,6 +104,12 @@ class EventList(tuple[Event, ...], EventSequence):
                 elif len(result) < most:
                     result[name] = (1, event.order)
         return result
+
+
+class EventList(tuple[Event, ...], EventSequence):
+    """Event objects in order."""
+
+    __slots__ = ()
 
 
 def without_readings(event: Event, drop: Drop, dropped: Counter[tuple[str, str]]) -> Event:
@@ -124,6 +122,11 @@ def without_readings(event: Event, drop: Drop, dropped: Counter[tuple[str, str]]
     names = dict(gone)
     left = {name: value for name, value in event.readings.items() if name not in names}
     return event.read_as(left, {name: by for name, by in scorers.items() if name not in names})
+
+
+def with_readings_of(event: Event, other: Event) -> Event:
+    """Return the event with the readings of another instead of its own."""
+    return replace(event, readings=other.readings, scorers=other.scorers, widths=other.widths)
 
 
 def sequence_of(events: Iterable[Event]) -> EventSequence:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..models.limits import Limits
 from .column_reader import ColumnReader, Fields
-from .event_columns import Coded, EventColumns, Readings, coded
+from .event_columns import EventColumns, Readings, coded, taken
 from .event_parser import Rules
 from .spill import BUCKETS, BucketFolder, bucket_of, pieces_of, put_piece
 
@@ -48,8 +47,8 @@ class ColumnBuckets(BucketFolder):
         order = np.argsort(of_rows, kind="stable")
         ends = np.cumsum(np.bincount(of_rows, minlength=len(self.paths))).tolist()
         seq, times = seq[order], times[order]
-        own = {name: _taken(column, order) for name, column in fields.items()}
-        measured = {name: _taken(column, order) for name, column in readings.items()}
+        own = {name: taken(column, order) for name, column in fields.items()}
+        measured = {name: taken(column, order) for name, column in readings.items()}
         start = 0
         for file, end in zip(self._open(), ends, strict=True):
             if start < end:
@@ -79,12 +78,6 @@ def read_columns(path: Path) -> EventColumns:
         empty = np.empty(0, np.int64)
         return EventColumns("", empty, empty, None, {"subject": []}, {}, timed=True)
     return reader.columns()
-
-
-def _taken(column: Any, rows: NDArray[np.int64]) -> Any:
-    if isinstance(column, (np.ndarray, Coded)):
-        return column[rows]
-    return [column[row] for row in rows.tolist()]
 
 
 def _packed(column: Readings) -> bytes | list[str | None]:

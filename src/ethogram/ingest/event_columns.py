@@ -13,12 +13,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..models import INPUT_SCORER, Event, Value, default_id, micros, moment
-from .batch import Drop, EventSequence, Key, RowsAbout, Unknown, without_readings
+from .batch import Drop, EventList, EventSequence, Key, RowsAbout, Unknown, with_readings_of, without_readings
 from .event_parser import content_of
 
 Column = Sequence[Any]
 Readings = NDArray[np.float64] | list[str | None]
 """The values of one signal: numbers with NaN, or categories with None, where there is none."""
+
+
+WIDE, FEW = 16, 256
+"""Names of readings, and events asked for, above which readings are held by row."""
 
 
 class Coded(Sequence[str | None]):
@@ -72,7 +76,19 @@ class EventColumns(EventSequence):
     `measured` has the events that were given further readings, by row.
     """
 
-    __slots__ = ("_made", "fields", "ids", "measured", "readings", "seq", "source", "timed", "times")
+    __slots__ = (
+        "_asked",
+        "_by_row",
+        "_made",
+        "fields",
+        "ids",
+        "measured",
+        "readings",
+        "seq",
+        "source",
+        "timed",
+        "times",
+    )
 
     def __init__(
         self,
@@ -83,12 +99,14 @@ class EventColumns(EventSequence):
         fields: dict[str, Column],
         readings: dict[str, Readings],
         *,
-        timed: bool,
+        timed: bool | NDArray[np.bool_],
         measured: Mapping[int, Event] | None = None,
     ) -> None:
         self.source, self.times, self.seq, self.ids = source, times, seq, ids
         self.fields, self.readings, self.timed = fields, readings, timed
         self.measured = measured or {}
+        self._asked = 0
+        self._by_row: list[dict[str, Value]] | None = None
         self._made: dict[str, int] = {}
         """Rows of ids that were made of content."""
 
@@ -141,31 +159,29 @@ class EventColumns(EventSequence):
             return map(moment, self.times.tolist())
         if name == "id":
             return map(self.id_of, range(len(self)))
-        if name == "kind" and name in self.fields:
-            return (value or "event" for value in self.fields[name])
-        constant = {"kind": "event", "source": self.source, "timed": self.timed}.get(name)
-        return self.fields.get(name) or repeat(constant, len(self))
+        if name == "timed":
+            return repeat(self.timed, len(self)) if isinstance(self.timed, bool) else map(bool, self.timed)
+        absent = {"kind": "event", "source": self.source, "attributes": {}}.get(name)
+        if name not in self.fields:
+            return repeat(absent, len(self))
+        column = self.fields[name]
+        return column if absent is None else (absent if value is None else value for value in column)
 
     def take(self, rows: Sequence[int] | NDArray[np.int64]) -> EventColumns:
         at = np.asarray(rows, np.int64)
-        rows = at.tolist()
-
-        def taken(column: Any) -> Any:
-            if isinstance(column, (Coded, np.ndarray)):
-                return column[at]
-            return [column[row] for row in rows]
-
         measured = {}
         if self.measured:
-            measured = {row: self.measured[old] for row, old in enumerate(rows) if old in self.measured}
+            measured = {
+                row: self.measured[old] for row, old in enumerate(at.tolist()) if old in self.measured
+            }
         return EventColumns(
             self.source,
             self.times[at],
             self.seq[at],
-            None if self.ids is None else taken(self.ids),
-            {name: taken(column) for name, column in self.fields.items()},
-            {name: taken(column) for name, column in self.readings.items()},
-            timed=self.timed,
+            None if self.ids is None else taken(self.ids, at),
+            {name: taken(column, at) for name, column in self.fields.items()},
+            {name: taken(column, at) for name, column in self.readings.items()},
+            timed=taken(self.timed, at) if isinstance(self.timed, np.ndarray) else self.timed,
             measured=measured,
         )
 
@@ -173,13 +189,15 @@ class EventColumns(EventSequence):
         rows = int(np.searchsorted(self.times, micros(at), "right"))
         return self if rows == len(self) else self.take(range(rows))
 
-    def mapped(self, change: Callable[[Event], Event], rows_about: RowsAbout) -> EventColumns:
+    def mapped(self, change: Callable[[Event], Event], rows_about: RowsAbout) -> EventSequence:
         changed = dict(self.measured)
         for row in rows_about(self.fields, self.readings, len(self)):
             event = self.event(row)
             if (result := change(event)) is not event:
                 changed[row] = result
-        return self._with(self.readings, changed)
+        events = self._with(self.readings, changed)
+        # Where most events were made, the columns of the others are of no use.
+        return EventList(events) if 2 * len(changed) > len(self) else events
 
     def without_readings(
         self, drop: Drop, *, only_named: bool
@@ -195,6 +213,20 @@ class EventColumns(EventSequence):
             readings = {name: column for name, column in readings.items() if name not in gone}
         return self._with(readings, measured), Counter({key: n for key, n in dropped.items() if n})
 
+    def has_readings(self) -> Iterable[bool]:
+        known = np.zeros(len(self), bool)
+        for column in self.readings.values():
+            known[_rows_with(column)] = True
+        for row, event in self.measured.items():
+            known[row] = bool(event.readings)
+        return map(bool, known)
+
+    def with_readings_of(self, rows: Sequence[int]) -> EventColumns:
+        at = np.asarray(rows, np.int64)
+        changed = (own for own, row in enumerate(rows) if own in self.measured or row in self.measured)
+        measured = {row: with_readings_of(self.event(row), self.event(rows[row])) for row in changed}
+        return self._with({name: taken(column, at) for name, column in self.readings.items()}, measured)
+
     def unknown_readings(self, known: Collection[str], most: int) -> Unknown:
         first: list[tuple[int, str, int]] = []
         for name in set(self.readings) - set(known):
@@ -205,9 +237,11 @@ class EventColumns(EventSequence):
 
     def _with(self, readings: dict[str, Readings], measured: Mapping[int, Event]) -> EventColumns:
         result = copy(self)
-        if len(readings) < len(self.readings):  # ids made of content are those of the whole content
-            result.ids = [self.id_of(row) for row in range(len(self))]
+        if readings is not self.readings and (self.ids is None or None in self.ids):
+            # An id made of content is that of the content as it was.
+            self.ids = result.ids = [self.id_of(row) for row in range(len(self))]
         result.readings, result.measured = readings, measured
+        result._asked, result._by_row = 0, None
         return result
 
     def event(self, row: int) -> Event:
@@ -217,7 +251,8 @@ class EventColumns(EventSequence):
         fields = {name: column[row] for name, column in self.fields.items() if column[row] is not None}
         at = moment(int(self.times[row]))
         return Event(
-            self.id_of(row), at, fields["subject"], int(self.seq[row]), self.source, self.timed, None,
+            self.id_of(row), at, fields["subject"], int(self.seq[row]), fields.get("source", self.source),
+            self.timed if isinstance(self.timed, bool) else bool(self.timed[row]), None,
             fields.get("target"), fields.get("reply_to"), fields.get("thread"), fields.get("session"),
             fields.get("kind", "event"), fields.get("text"), fields.get("attributes", {}),
             self.readings_of(row),
@@ -225,6 +260,12 @@ class EventColumns(EventSequence):
 
     def readings_of(self, row: int) -> dict[str, Value]:
         """Return the readings of a row."""
+        if len(self.readings) > WIDE:
+            # Most names are on few events: where many are asked for, the columns are read once.
+            self._asked += 1
+            if self._asked > FEW:
+                self._by_row = self._by_row or self._read_by_row()
+                return self._by_row[row]
         out: dict[str, Value] = {}
         for name, column in self.readings.items():
             value = column[row]
@@ -234,13 +275,21 @@ class EventColumns(EventSequence):
                 out[name] = float(value)
         return out
 
+    def _read_by_row(self) -> list[dict[str, Value]]:
+        out: list[dict[str, Value]] = [{} for _ in range(len(self))]
+        for name, column in self.readings.items():
+            for row in _rows_with(column).tolist():
+                value = column[row]
+                out[row][name] = value if isinstance(value, str) else float(value or 0.0)
+        return out
+
     def id_of(self, row: int) -> str:
         """Return the id of the event in a row; one without its own gets it from its place and content."""
         own = None if self.ids is None else self.ids[row]
         if own is not None:
             return own
         fields = {name: column[row] for name, column in self.fields.items() if column[row] is not None}
-        if self.timed:
+        if self.timed is True:
             fields["at"] = moment(int(self.times[row]))
         if readings := self.readings_of(row):
             fields["readings"] = readings
@@ -262,6 +311,13 @@ class EventColumns(EventSequence):
         if any(name not in self._made for name in ids):
             return [row for row in range(len(self)) if self.id_of(row) in ids]
         return sorted(self._made[name] for name in ids)
+
+
+def taken(column: Any, rows: NDArray[np.int64]) -> Any:
+    """Return the values of some rows."""
+    if isinstance(column, (Coded, np.ndarray)):
+        return column[rows]
+    return [column[row] for row in rows.tolist()]
 
 
 def _rows_with(column: Readings) -> NDArray[np.int64]:

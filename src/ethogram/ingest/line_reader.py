@@ -30,7 +30,7 @@ MOST_BLANK = 1_000
 """Blank lines of a chunk, beyond one for each row: a file with more is read line by line."""
 MANY_NAMES = 64
 """Signals of a chunk from which on most rows have few of them."""
-_NANOSECONDS = re.compile(rb'\.\d{7,}(?:[Zz]|[+-]\d\d:?\d\d)"')
+NANOSECONDS = re.compile(rb'\.\d{7,}(?:[Zz]|[+-]\d\d:?\d\d)"')
 _LONG = re.compile(rb"[:\[,]\s*-?\d{19}")
 """An integer that the decoder may turn into a float."""
 _UTC = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,6})?Z")
@@ -219,9 +219,9 @@ class LineReader(ColumnReader):
             raise Irregular
 
     def _times_of(self, times: Sequence[datetime | None], chunk: bytes) -> NDArray[np.int64] | None:
-        if any(at is not None and at.microsecond for at in times) and _NANOSECONDS.search(chunk):
+        if any(at is not None and at.microsecond for at in times) and NANOSECONDS.search(chunk):
             raise Irregular
-        return _micros(times)
+        return micros_of(times)
 
     def _readings(self, rows: Sequence[dict[str, Any] | None]) -> dict[str, Readings]:
         """Return the readings of a chunk by signal."""
@@ -268,7 +268,7 @@ def _decode(chunk: bytes) -> Sequence[Row]:
         raise Irregular from None
 
 
-def _micros(times: Sequence[datetime | None]) -> NDArray[np.int64] | None:
+def micros_of(times: Sequence[datetime | None]) -> NDArray[np.int64] | None:
     """Return the times of a chunk in microseconds, None where it has none; Irregular where only some do."""
     missing = times.count(None)
     if missing == len(times):

@@ -21,6 +21,7 @@ from .collector import Collector
 from .errors import Unreadable, shown, type_name
 from .event_parser import CATEGORY, NUMBER, Range, Rules
 from .format import HEAD, NOT_UTF_8, UTF_16, Input, Record, choose
+from .formats.csv import Csv
 from .formats.jsonl import JsonLines
 from .formats.parquet import Parquet, open_columns
 from .spill import BUCKETS, EventsOnDisk, OnDisk, SpillingCollector
@@ -286,6 +287,7 @@ def _columns_of(
 ) -> ColumnReader | None:
     """Return what has read the files; None where one is of a format that has no columns."""
     from .arrow import BATCH_ROWS, ArrowReader
+    from .csv_columns import read_csv
     from .line_reader import LineReader
 
     reader: ColumnReader | None = None
@@ -301,6 +303,8 @@ def _columns_of(
                 parquet = open_columns(_input(file, opened, rules))
                 reader = arrow = ArrowReader(source, rules, parquet.schema_arrow.names, sink)
                 steps = arrow.take(parquet.iter_batches(BATCH_ROWS))
+            elif isinstance(adapter, Csv) and len(files) == 1:
+                reader, steps = read_csv(opened.stream, opened.compressed, source, rules, sink)
             else:
                 return None
             for _ in steps:

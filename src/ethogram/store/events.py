@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import datetime
-from itertools import groupby
+from itertools import chain, groupby
 from typing import Any
 
-from sqlalchemy import Connection, Select, and_, or_, select, tuple_
+from sqlalchemy import Connection, Select, and_, or_, select
 
+from ..ingest.batch import EventSequence
 from ..models import Event, Reading, micros, moment
 from . import schema
 from .protocol import Source, SubjectRow, Who
-from .rows import event_of, reading_of, reading_values
+from .rows import COLUMNS, event_of, reading_of, reading_values
 from .sql import READ_AHEAD, Sql, in_pieces, insert_rows, run
 
 EVENTS, SUBJECTS, SOURCES = schema.events.c, schema.subjects.c, schema.sources.c
 FIELDS = [schema.events.c[name] for name in schema.EVENT_FIELDS]
+ROW = ", ".join(f"e.{name}" for name in COLUMNS)
+LAST = 2**63 - 1
+"""The latest time a row can have."""
 ORDER = (EVENTS.at_us, EVENTS.seq, EVENTS.id)
 
 
@@ -30,34 +34,52 @@ class Events(Sql):
         *,
         until: datetime | None = None,
         ordered: bool = True,
+        with_text: bool = False,
     ) -> Iterator[Event]:
         """Events of all or some subjects in the order (at, seq, id), read in batches. `until` is included.
 
         Subjects are read a few hundred at a time; only within these the order holds. Not `ordered`: unsorted.
+        `with_text`: only events with a text.
         """
         query = _query(until) if ordered else _query(until).order_by(None)
+        if with_text:
+            query = query.where(EVENTS.text.is_not(None))
         if subjects is None:
             yield from self._events(query)
             return
         for piece in in_pieces(list(subjects)):
             yield from self._events(query.where(_are(piece)))
 
-    def thread_mates(self, subjects: Sequence[Who], until: datetime) -> list[Event]:
-        """Events of these subjects and of all others in their threads, in order."""
-        record: dict[tuple[str, str], Event] = {}
-        for piece in in_pieces(list(subjects)):
-            threads = (
-                select(EVENTS.source, EVENTS.thread)
-                .join(schema.subjects, SUBJECTS.key == EVENTS.subject)
-                .join(schema.sources, SOURCES.key == EVENTS.source)
-                .where(_are(piece), EVENTS.thread.is_not(None))
-                .distinct()
-                .correlate(None)
-            )
-            mates = tuple_(EVENTS.source, EVENTS.thread).in_(threads)
-            query = _query(until).where(or_(_are(piece), mates))
-            record |= {(event.source, event.id): event for event in self._events(query)}
-        return sorted(record.values(), key=lambda event: event.order)
+    def columns(
+        self,
+        subjects: Iterable[Who] | None = None,
+        *,
+        until: datetime | None = None,
+        mates: bool = False,
+        without: Collection[str] = (),
+    ) -> EventSequence:
+        """Events of all or some subjects in order, as columns where that is possible. `until` is included.
+
+        `mates` adds the events of others in the threads of these subjects. Stored readings of our own signals
+        that `without` names are left out; steps of a run without their texts get another kind.
+        """
+        from .columns import columns_of
+
+        every = "SELECT u.key, o.name, u.name FROM subjects u JOIN sources o ON o.key = u.source"
+        query = f"SELECT {ROW} FROM events e WHERE e.at_us <= :until AND "
+        limit = LAST if until is None else micros(until)
+        with self.reading() as connection:
+            whose = {key: (source, name) for key, source, name in run(connection, every).all()}
+            conditions = ["1 = 1"]
+            if subjects is not None:
+                wanted = set(subjects)
+                keys = [key for key, who in whose.items() if who in wanted]
+                conditions = [_of_subjects(piece, mates=mates) for piece in in_pieces(keys)]
+            pieces = (run(connection, query + where, until=limit).all() for where in conditions)
+            rows = list({row[0]: row for row in chain.from_iterable(pieces)}.values())
+            own = None if subjects is None else [row[0] for row in rows]
+            measured = _measured_but(connection, own, without)
+        return columns_of(rows, whose, self.sources(), measured, without)
 
     def authors(self, source: str, ids: Iterable[str]) -> dict[str, str]:
         """The subjects of events by id; unknown ids are left out."""
@@ -116,6 +138,15 @@ class Events(Sql):
                     yield event_of(source, subject, tuple(row), measured.get(key, ()))
 
 
+def _of_subjects(keys: Sequence[int], *, mates: bool) -> str:
+    """The condition that an event is of one of these subjects, or in a thread of one."""
+    own = f"subject IN ({', '.join(map(str, keys))})"
+    if not mates:
+        return f"e.{own}"
+    threads = f"SELECT DISTINCT source, thread FROM events WHERE {own} AND thread IS NOT NULL"
+    return f"(e.{own} OR (e.source, e.thread) IN ({threads}))"
+
+
 def _query(until: datetime | None) -> Select[Any]:
     query = (
         select(EVENTS.key, SOURCES.name, SUBJECTS.name, *FIELDS)
@@ -142,6 +173,26 @@ def _measured(connection: Connection, keys: Sequence[int]) -> dict[int, list[Rea
     for piece in in_pieces(keys):
         query = schema.readings.select().where(schema.readings.c.event.in_(piece))
         for event, *row in connection.execute(query):
+            record.setdefault(event, []).append(reading_of(*row))
+    return record
+
+
+def _measured_but(
+    connection: Connection, keys: Sequence[int] | None, without: Collection[str]
+) -> dict[int, list[Reading]]:
+    """Readings of the table `readings` of some events or all, but not our own of these signals."""
+    record: dict[int, list[Reading]] = {}
+    if not run(connection, "SELECT EXISTS (SELECT 1 FROM readings)").scalar_one():
+        return record
+    names = {f"n{number}": name for number, name in enumerate(without)}
+    query = f"""SELECT event, signal, number, text, scorer, width FROM readings
+      WHERE NOT (signal IN ({", ".join(f":{name}" for name in names)})
+        AND substr(scorer, 1, length(signal) + 1) = signal || '@') AND """
+    conditions = ["1 = 1"]
+    if keys is not None:
+        conditions = [f"event IN ({', '.join(map(str, piece))})" for piece in in_pieces(keys)]
+    for where in conditions:
+        for event, *row in run(connection, query + where, **names).all():
             record.setdefault(event, []).append(reading_of(*row))
     return record
 

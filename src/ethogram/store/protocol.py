@@ -6,13 +6,14 @@ Times are arguments; nothing here reads the clock. The records can be imported w
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from types import TracebackType
 from typing import Annotated, Any, NamedTuple, Protocol
 
 from ..errors import Conflict
 from ..fields import Count, Name, RecordStruct, one_of
+from ..ingest.batch import EventSequence
 from ..models import Detection, Event, Reading, Verdict, moment
 from ..models.record import Record
 from ..models.slotted import dataclass, field
@@ -281,8 +282,16 @@ class Store(Protocol):
         *,
         until: datetime | None = None,
         ordered: bool = True,
+        with_text: bool = False,
     ) -> Iterator[Event]: ...
-    def thread_mates(self, subjects: Sequence[Who], until: datetime) -> list[Event]: ...
+    def columns(
+        self,
+        subjects: Iterable[Who] | None = None,
+        *,
+        until: datetime | None = None,
+        mates: bool = False,
+        without: Collection[str] = (),
+    ) -> EventSequence: ...
     def authors(self, source: str, ids: Iterable[str]) -> dict[str, str]: ...
     def sources(self) -> dict[str, Source]: ...
 

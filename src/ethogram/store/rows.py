@@ -14,6 +14,8 @@ from ..models.detection import TIMES
 MARK = "text_not_kept"
 """The attribute of a call or result whose texts were left out."""
 STEPS = frozenset(("action", "result"))
+NOT_KEPT = ", its text not kept"
+"""Ends the kind of a call or result without its texts, which no signal reads."""
 MESSAGE_TEXTS = frozenset(("thought", "task", "goal", "labels"))
 """Attributes that also hold texts on a message of a run."""
 TEXTS = MESSAGE_TEXTS | frozenset(
@@ -22,6 +24,11 @@ TEXTS = MESSAGE_TEXTS | frozenset(
 MAX_NAME = 200
 """Characters of a text that may be a name: of a tool, a file, a model."""
 Row = tuple[Any, ...]
+COLUMNS = (
+    "key", "subject", "id", "at_us", "seq", "target", "thread", "session", "reply_to", "kind", "text",
+    "attributes", "readings",
+)  # fmt: skip
+"""What is read of events as columns."""
 ABSENT = "\0-"
 """Stands for a missing field, which differs from an empty one."""
 

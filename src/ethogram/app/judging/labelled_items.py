@@ -5,10 +5,12 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 from ...errors import BadLabels, Fault
+from ...ingest.batch import EventSequence, sequence_of
 from ...models import Detection, Event
 from ...models.detection import base_pattern
 from ...risk.backtest import events_of
@@ -93,29 +95,34 @@ class _LabelFault(Exception):
     """A label contradicts the events."""
 
 
-@dataclass(slots=True)
 class _EventIndex:
-    """Events by what labels may name."""
+    """The rows of events by what labels may name; events are made of those that a label is about."""
 
-    sources: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
-    by_id: dict[str, list[Event]] = field(default_factory=lambda: defaultdict(list))
-    by_thread: dict[Key, list[Event]] = field(default_factory=lambda: defaultdict(list))
-    by_subject: dict[Key, list[Event]] = field(default_factory=lambda: defaultdict(list))
-    histories: dict[tuple[str, ...], OrderedEvents] = field(default_factory=dict)
+    def __init__(self, events: EventSequence) -> None:
+        self.events = events
+        self.sources: dict[str, set[str]] = defaultdict(set)
+        self.by_thread: dict[Key, list[int]] = defaultdict(list)
+        self.by_subject: dict[Key, list[int]] = defaultdict(list)
+        self.histories: dict[tuple[str, ...], OrderedEvents] = {}
+        for row, (source, subject, thread) in enumerate(events.values("source", "subject", "thread")):
+            self.by_subject[source, subject].append(row)
+            if thread is not None:
+                self.sources[thread].add(source)
+                self.by_thread[source, thread].append(row)
 
-    def add(self, event: Event) -> None:
-        self.by_id[event.id].append(event)
-        self.by_subject[event.source, event.subject].append(event)
-        if event.thread is not None:
-            self.sources[event.thread].add(event.source)
-            self.by_thread[event.source, event.thread].append(event)
+    @cached_property
+    def by_id(self) -> dict[str, list[int]]:
+        rows: dict[str, list[int]] = defaultdict(list)
+        for row, name in enumerate(self.events.values("id")):
+            rows[name].append(row)
+        return rows
 
     def history(self, event: Event, subject: str) -> OrderedEvents:
         """The history an event is in; of one subject alone where a label names it."""
         key = (event.source, event.thread or "", subject or ("" if event.thread else event.subject))
         if key not in self.histories:
             own = self.by_thread[event.source, event.thread] if event.thread else ()
-            events = own or self.by_subject[event.source, event.subject]
+            events = self.events.take(own or self.by_subject[event.source, event.subject])
             self.histories[key] = OrderedEvents.of(
                 item for item in events if not subject or item.subject == subject
             )
@@ -150,14 +157,14 @@ class _EventIndex:
         sources = {label.source} if label.source else self.sources.get(label.thread, set())
         if len(sources) > 1:
             raise _LabelFault(f"thread {label.thread[:80]!r} is in several sources: name its source")
-        events = (event for source in sources for event in self.by_thread.get((source, label.thread), ()))
-        return next(events, None)
+        rows = (row for source in sources for row in self.by_thread.get((source, label.thread), ()))
+        return next((self.events[row] for row in rows), None)
 
     def _event(self, label: Label, name: str) -> Event | None:
         """The event with an id or, in the label's thread, at a position."""
         events = [
             event
-            for event in self.by_id.get(name, ())
+            for event in self.events.take(self.by_id.get(name, ()))
             if label.source in ("", event.source) and label.thread in ("", event.thread)
         ]
         if len(events) > 1:
@@ -184,11 +191,9 @@ class _EventIndex:
         raise _LabelFault(f"there is no event {name[:80]!r}{where}")
 
 
-def join_labels(labels: Sequence[Label], events: Iterable[Event], path: Path) -> LabelledItems:
+def join_labels(labels: Sequence[Label], events: Sequence[Event], path: Path) -> LabelledItems:
     """The labels with their events; BadLabels for contradictions, or where no label has events."""
-    index = _EventIndex()
-    for event in events:
-        index.add(event)
+    index = _EventIndex(sequence_of(events))
     items: list[LabelledItem] = []
     missing: list[str] = []
     faults: list[Fault] = []

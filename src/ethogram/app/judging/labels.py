@@ -21,6 +21,7 @@ from msgspec import Meta
 from ...errors import BadLabels, BadUsage, Fault, did_you_mean
 from ...fields import InputStruct, one_of
 from ...ingest import BadLine
+from ...ingest.batch import sequence_of
 from ...ingest.streams import parse
 from ...models import Event
 from ...models.slotted import dataclass
@@ -271,10 +272,10 @@ def labels_in(events: Iterable[Event], attribute: str, targets: Collection[str])
     A thread is a target where the value is one of `targets`.
     """
     values: dict[tuple[str, str], str] = {}
-    for event in events:
-        value = event.attributes.get(attribute)
-        if event.thread is not None and isinstance(value, (str, int, float)):
-            values.setdefault((event.source, event.thread), str(value))
+    for source, thread, attributes in sequence_of(events).values("source", "thread", "attributes"):
+        value = attributes.get(attribute)
+        if thread is not None and isinstance(value, (str, int, float)):
+            values.setdefault((source, thread), str(value))
     if not values:
         raise BadUsage(f"no event in a thread has the attribute {attribute[:80]!r}")
     if not set(targets) & set(values.values()):

@@ -207,7 +207,8 @@ def _periods(store: Store, verdicts: Sequence[Verdict]) -> dict[tuple[str, ...],
     """The periods of misses whose events are still there, by source, subject, first and last event."""
     missed = [verdict for verdict in verdicts if verdict.verdict == "missed" and verdict.subject]
     subjects = {(item.source, item.subject or "") for item in missed}
-    times = {(event.source, event.subject, event.id): event.at for event in store.events(subjects)}
+    rows = store.columns(subjects).values("source", "subject", "id", "at")
+    times = {(source, subject, event): at for source, subject, event, at in rows}
     periods = {}
     for item in missed:
         key = (item.source, item.subject or "", item.first_event or "", item.last_event or "")

@@ -16,8 +16,8 @@ from ...models import Detection, Event
 from ...patterns.catalogue import load_vocabulary
 from ...patterns.library import Library, load_patterns, places_of
 from ...store.protocol import Store, Who
-from ..stored_events import IN_MEMORY
-from ..sweep import SweepJob, chunks, reaches_others
+from ..stored_events import IN_MEMORY, chunks
+from ..sweep import SweepJob, reaches_others
 
 Overlay = Mapping[str, float]
 Chunks = Callable[[], Iterable[Sequence[Event]]]
@@ -106,7 +106,7 @@ def _run(
     detections = [
         detection
         for chunk in (events() if programs else ())
-        for detection in find(list(programs.values()), list(chunk), as_of=as_of, engine="columns").detections
+        for detection in find(list(programs.values()), chunk, as_of=as_of, engine="columns").detections
     ]
     for library in libraries:
         if library is None:

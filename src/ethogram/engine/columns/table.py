@@ -316,6 +316,11 @@ class LineTable(EventTable):
         subjects = coded(lines.fields["subject"])
         self.who = subjects.codes.astype(np.int64)
         self.names = [(lines.source, subject) for subject in subjects.words]
+        if "source" in lines.fields:
+            sources = coded(lines.fields["source"])
+            pairs, self.who = np.unique(sources.codes * len(self.names) + self.who, return_inverse=True)
+            places = [divmod(pair, len(self.names)) for pair in pairs.tolist()]
+            self.names = [(sources.words[source], subjects.words[subject]) for source, subject in places]
 
     def event(self, row: int) -> Event:
         return self.measured.get(row) or self.lines.event(row)
@@ -346,7 +351,7 @@ class LineTable(EventTable):
         if kind == "reading":
             return self._readings(name)
         if name in FIELDS:
-            if name == "source":
+            if name == "source" and name not in self.lines.fields:
                 return Column(code=np.full(self.rows, self.texts.code(self.lines.source), np.int32))
             values = self.lines.fields.get(name)
             if name == "kind":

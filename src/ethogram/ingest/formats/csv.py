@@ -32,7 +32,7 @@ class Csv(Adapter):
     suffixes = (".csv", ".tsv")
 
     def recognises(self, head: bytes, name: str) -> bool:
-        return "subject" in _header(head, _delimiter(head))
+        return "subject" in _header(head, delimiter_of(head))
 
     def read(self, file: Input) -> Iterator[Record]:
         """Yield a record for each row, at the line the row begins on."""
@@ -106,7 +106,7 @@ def _whole_cell(cell: str) -> int | str:
     return int(cell) if _WHOLE.fullmatch(cell.strip()) else cell
 
 
-def _delimiter(head: bytes) -> str:
+def delimiter_of(head: bytes) -> str:
     """Return the delimiter that gives a column `subject`, else the one that gives most columns."""
     headers = {delimiter: _header(head, delimiter) for delimiter in DELIMITERS}
     return max(headers, key=lambda delimiter: ("subject" in headers[delimiter], len(headers[delimiter])))
@@ -127,7 +127,7 @@ def _rows(file: Input) -> Iterator[tuple[int, list[str] | str]]:
     # The module's own limit is one for the whole process and below the longest text allowed.
     csv.field_size_limit(max(csv.field_size_limit(), file.limits.line))
     texts = _RowLines(file)
-    reader = csv.reader(texts, delimiter=_delimiter(texts.first()), strict=True)
+    reader = csv.reader(texts, delimiter=delimiter_of(texts.first()), strict=True)
     while True:
         line = texts.begin_row()
         try:
