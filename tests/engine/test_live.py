@@ -7,15 +7,16 @@ from datetime import timedelta
 
 import pytest
 
-from ethogram.engine.history import History
+from ethogram.engine.history import histories
 from ethogram.engine.live.engine import MOST_ROUTES, Engine
 from ethogram.engine.live.expressions import reader
-from ethogram.engine.live.routing import may_begin, truths
+from ethogram.engine.live.routing import Here, Names, prospects, truths
 from ethogram.language.ast import (
     And,
     AnyOf,
     Arithmetic,
     Compare,
+    Cover,
     Duration,
     Elapsed,
     Events,
@@ -38,7 +39,7 @@ from ethogram.language.ast import (
 )
 from ethogram.language.compiler import compile_pattern, compile_patterns
 from ethogram.language.program import SequenceProgram, ThresholdProgram
-from ethogram.models import is_evaluated, micros
+from ethogram.models import micros
 from naive import Event
 from strategies import KINDS, START, random_case
 
@@ -210,22 +211,37 @@ def test_an_event_of_another_program_does_not_come_between():
 
 
 def test_names_decide_what_conditions_can_be():
-    names = frozenset({"x"})
+    scored, plain = Here(Names(frozenset({"x"}), True)), Here(Names(frozenset({"x"}), False))
     any_of = AnyOf((Indicator("MAN_A"), Indicator("MAN_B")))
-    assert truths(high(0.5, "y"), names, True) == {None}
-    assert True in truths(Or((high(0.5), high(0.5, "y"))), names, True)
-    assert truths(And((Known(Signal("y")), high(0.5))), names, True) == {False, None}
-    assert truths(Compare(">", OrElse(Signal("y"), Number(0.3)), Number(0.2)), names, True) == {True}
-    assert truths(any_of, names, evaluated=True) == {False}
-    assert truths(any_of, names, evaluated=False) == {None}
-    assert truths(Not(any_of), names, evaluated=True) == {True}
+    assert truths(high(0.5, "y"), scored) == {None}
+    assert True in truths(Or((high(0.5), high(0.5, "y"))), scored)
+    assert truths(And((Known(Signal("y")), high(0.5))), scored) == {False, None}
+    assert truths(Compare(">", OrElse(Signal("y"), Number(0.3)), Number(0.2)), scored) == {True}
+    assert truths(any_of, scored) == {False}
+    assert truths(any_of, plain) == {None}
+    assert truths(Not(any_of), scored) == {True}
     signs = Function("max", (Indicator("MAN_A"), Number(0.7)))
-    assert truths(Compare(">", signs, Number(0.5)), names, True) == {True}
+    assert truths(Compare(">", signs, Number(0.5)), scored) == {True}
+
+
+def test_names_of_a_history_decide_what_aggregates_can_be():
+    window = Window(last=(Events(5),))
+    mean, count = (
+        Measure("mean", Signal("y"), window),
+        Measure("count", high(0.5, "y"), window, condition=True),
+    )
+    cover = Cover((Indicator("MAN_A"),), (1.0,), window)
+    own = Names(frozenset({"x"}), True)
+    never, once = Here(own, own), Here(own, own.joined(Names(frozenset({"y", "MAN_A"}), False)))
+    for measure, absent in ((mean, {None}), (count, {False}), (cover, {False})):
+        assert truths(Compare(">", measure, Number(0.5)), never) == absent
+        assert True in truths(Compare(">", measure, Number(0.5)), once)
+        assert True in truths(Compare(">", measure, Number(0.5)), Here(own))
 
 
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind not in ("combination", "spread")])
 def test_where_nothing_can_begin_nothing_does(kind: str):
-    """Of random programs, a condition that routing rules out is never true."""
+    """Of random programs, a condition that routing rules out is never true, nor known where it says so."""
     ruled_out = 0
     for seed in range(60):
         case = random_case(seed, kind)
@@ -234,13 +250,15 @@ def test_where_nothing_can_begin_nothing_does(kind: str):
             if not isinstance(body, SequenceProgram | ThresholdProgram):
                 continue
             condition = body.places[0].condition if isinstance(body, SequenceProgram) else body.when
-            for event in case.events:
-                if may_begin(program, frozenset(event.readings), is_evaluated(event.readings)):
-                    continue
-                ruled_out += 1
-                history = History((), event.source, event.timed)
-                history.add(event, micros(event.at))
-                assert reader(condition)(event, 0, history) is not True
+            for history in histories(program, case.events, case.cap):
+                ever = Names.of(history.events[0])
+                for at, event in enumerate(history.events):
+                    ever = ever.joined(Names.of(event))
+                    begins, unknown = prospects(program, Here(Names.of(event), ever, history.timed))
+                    if not begins:
+                        ruled_out += 1
+                        truth = reader(condition)(event, at, history)
+                        assert truth is None if unknown else truth is not True
     assert ruled_out or kind == "silence"
 
 

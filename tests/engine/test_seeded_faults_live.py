@@ -227,8 +227,8 @@ FAULTS: dict[str, tuple[Fault, str, int]] = {
         ),
         "an open threshold sleeps": (
             "engine.live.engine",
-            "and states[k] is None and judged",
-            "and judged",
+            "and states[k] is None and (unknown",
+            "and (unknown",
             "asleep",
             0,
         ),
@@ -346,14 +346,14 @@ FAULTS: dict[str, tuple[Fault, str, int]] = {
         ),
         "an indicator that was not found is absent": (
             "engine.live.routing",
-            "0.0 if evaluated else None",
+            "0.0 if here.own.evaluated else None",
             "None",
             "indicator",
             0,
         ),
         "or_else forgets its default": (
             "engine.live.routing",
-            "return value(default, names, evaluated) if result is None else result",
+            "return value(default, here) if result is None else result",
             "return result",
             "indicator",
             0,

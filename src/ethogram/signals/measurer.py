@@ -16,6 +16,8 @@ from ..models import Event, Value
 from .base import Signal, State, Unmeasured, checked, lookup
 from .options import Options
 
+Shape = tuple[str, bool, bool, bool]
+"""The kind of an event, and whether it has no thread, no text and no attributes."""
 StateKey = tuple[str, str, str]
 """Signal (or what several keep between them), source, and the subject, run, thread or text whose state it
 is. Names belong to their source."""
@@ -199,14 +201,13 @@ class Measurer:
         self._of_runs = frozenset(signal.keeps for signal in self.signals if signal.scope == "run")
         self._runs: dict[StateKey, dict[StateKey, None]] = {}
         self._newest: tuple[tuple[str, str, str | None] | None, set[StateKey]] = (None, set())
-        self._by_kind: dict[str, tuple[Signal, ...]] = {}
+        self._by_shape: dict[Shape, tuple[tuple[Signal, ...], dict[str, frozenset[str]] | None]] = {}
 
     def measure(self, event: Event) -> Event:
         """The event with readings added."""
-        signals = self._by_kind.get(event.kind)
-        if signals is None:
-            signals = self._of_kind(event.kind)
-        if not signals:
+        shape = (event.kind, event.thread is None, event.text is None, not event.attributes)
+        signals, starts = self._by_shape.get(shape) or self._of_shape(shape)
+        if not signals or (starts is not None and self._is_idle(event, starts)):
             return event
         event, moved, reasons = measure_event(signals, event, self._states, self.options)
         if self._of_texts:
@@ -333,12 +334,36 @@ class Measurer:
                     self._states.pop(oldest, None)
 
     def _of_kind(self, kind: str) -> tuple[Signal, ...]:
-        """The signals that have something to say about events of a kind."""
-        signals = tuple(signal for signal in self.signals if signal.is_about(kind, self.options))
+        """The signals that have anything to say about events of a kind."""
+        return tuple(signal for signal in self.signals if signal.is_about(kind, self.options))
+
+    def _of_shape(self, shape: Shape) -> tuple[tuple[Signal, ...], dict[str, frozenset[str]] | None]:
+        """The signals that have anything to say about events with or without some fields; where all wait for
+        a reading before they start, those readings by the name of the state."""
+        kind, no_thread, no_text, no_attributes = shape
+        absent = {name for name, no in (("text", no_text), ("attributes", no_attributes)) if no}
+        signals = tuple(
+            signal
+            for signal in self._of_kind(kind)
+            if not (no_thread and signal.scope == "thread")
+            and not (kind in PLAIN and signal.reads and absent.issuperset(signal.reads))
+        )
+        starts = None
+        if all(signal.starts and signal.scope == "subject" for signal in signals):
+            starts = {signal.keeps: frozenset(signal.starts) for signal in signals}
         # Kinds are named by the input, which may name any number of them.
-        if len(self._by_kind) < MAX_REASONS:
-            self._by_kind[kind] = signals
-        return signals
+        if len(self._by_shape) < MAX_REASONS:
+            self._by_shape[shape] = signals, starts
+        return signals, starts
+
+    def _is_idle(self, event: Event, starts: Mapping[str, frozenset[str]]) -> bool:
+        """Whether no signal has started or starts with this event."""
+        for name, readings in starts.items():
+            if self._states.get((name, event.source, event.subject)) is not None:
+                return False
+            if not readings.isdisjoint(event.readings):
+                return False
+        return True
 
     def _count(self, name: str, reason: str) -> None:
         # Reasons quote the input, so a stranger could make up any number of different ones.

@@ -19,7 +19,7 @@ from ..history import History
 from ..match import CLOSED, NO_TIMES, OPENED, Change, Insufficient, Outcome, lacking
 from .aggregates import retained_series
 from .rolling import Series, lookback
-from .routing import may_begin
+from .routing import ANYTHING, Here, Names, prospects
 from .sequence import Sequence as SequenceMachine
 from .silence import Silence, Waiting
 from .threshold import Threshold
@@ -28,10 +28,12 @@ Key = tuple[Any, ...]
 """A history's source and the values of its fields."""
 Machine = SequenceMachine | Threshold | Silence
 Steps = list[tuple[int, Machine, bool, bool]]
-"""A program's number, what moves it on, whether something can begin, and whether it needs times."""
+"""A program's number, what moves it on, whether something can begin, and whether its condition is unknown."""
 WHOLE = ("subject",)
 MOST_ROUTES = 1024
 """Names of readings come with the events, so a stranger could make up any number of combinations of them."""
+BACKLOG = 64
+"""Events of a subject that wait to be appended to its histories together."""
 
 
 def machine_of(program: Program) -> Machine:
@@ -82,6 +84,32 @@ def prepared(program: Program, cap: int) -> Prepared:
     )
 
 
+class Route:
+    """The groups that take events with some names.
+
+    `keys` reads the fields of the groups' keys, except the subject. `repeats`: all are fields of events,
+    so that two events of a subject with the same `keys` are in the same histories.
+    """
+
+    __slots__ = ("groups", "keys", "names", "repeats")
+
+    def __init__(self, names: Names, groups: list[Group]) -> None:
+        fields = {name for group in groups for name in group.fields} - {"subject"}
+        self.names, self.groups = names, groups
+        self.repeats = fields.issubset(FIELDS)
+        self.keys = attrgetter(*fields) if fields and self.repeats else None
+
+
+class Plans:
+    """The programs that matter by route, for histories that have had events with the same names."""
+
+    __slots__ = ("ever", "steps")
+
+    def __init__(self, ever: Names) -> None:
+        self.ever = ever
+        self.steps: dict[Route, Steps] = {}
+
+
 class Group:
     """Programs that share their histories: the same key fields, and the same events belong.
 
@@ -106,6 +134,7 @@ class Group:
         self.silences = [(k, item) for k, item in self.steps if isinstance(item, Silence)]
         self.histories: dict[Key, History] = {}
         self.wholes: dict[tuple[str, str], History] = {}
+        self.plans: dict[tuple[Names, bool], Plans] = {}
         self._of_subject: dict[tuple[str, str], dict[Key, None]] = {}
 
     def takes(self, names: AbstractSet[str], evaluated: bool) -> bool:
@@ -114,17 +143,33 @@ class Group:
             return True
         return not names.isdisjoint(self.signals) or (self.evaluated and evaluated)
 
-    def steps_for(self, names: AbstractSet[str], evaluated: bool) -> Steps:
-        """Its programs, and for which of them something can begin at an event with these readings."""
-        return [
-            (k, machine, may_begin(machine.program, names, evaluated), machine.program.timed_only)
+    def plan(self, history: History, route: Route) -> Steps:
+        """The programs for which an event may matter to a history; the history has seen its names then."""
+        if history.plans is not None:
+            ever = history.plans.ever.joined(route.names)
+        elif self.retained and history.base:  # loaded, with readings of events that were forgotten
+            ever = ANYTHING
+        else:
+            ever = route.names
+            for event in history.events:
+                ever = ever.joined(Names.of(event))
+        key = (ever, history.timed)
+        if key not in self.plans:
+            if len(self.plans) >= MOST_ROUTES:
+                self.plans.clear()
+            self.plans[key] = Plans(ever)
+        history.plans = self.plans[key]
+        steps = history.plans.steps[route] = [
+            (k, machine, *prospects(machine.program, Here(route.names, ever, history.timed)))
             for k, machine in self.steps
+            if history.timed or not machine.program.timed_only
         ]
+        return steps
 
     def observe(
-        self, event: Event, us: int, steps: Steps, changes: list[Change], deadlines: Deadlines
-    ) -> None:
-        """Let the programs take in an event that belongs."""
+        self, event: Event, us: int, route: Route, changes: list[Change], deadlines: Deadlines
+    ) -> bool:
+        """Let the programs take in an event that belongs; return whether it mattered to any."""
         if self.need_whole:
             whole = self.wholes.get((event.source, event.subject)) or self._start_whole(event)
             whole.add(event, us)
@@ -132,34 +177,50 @@ class Group:
                 whole.trim(self.need_whole)
         key = self.read_key(event)
         if key is None:
-            return
+            return False
         history = self.histories.get(key) or self.start(key, event.timed)
-        need = self.need
-        if need and history.n and history.whole is None:  # `add`, written out
-            history.n += 1
-            history.us = us
-            history.times.append(us)
-            history.events.append(event)
-            if len(history.events) > self.most:
-                history.trim(need)
-        elif need:
+        if self.need:
             history.add(event, us)
             if len(history.events) > self.most:
-                history.trim(need)
+                history.trim(self.need)
         else:
             history.n += 1
             history.us = us
-        states, judged = history.states, history.known | history.tested
-        for k, machine, begins, timed_only in steps:
-            if not begins and states[k] is None and judged >> k & 1:
+        steps = history.plans and history.plans.steps.get(route)
+        if steps is None:
+            steps = self.plan(history, route)
+        states, judged, mattered = history.states, history.known | history.tested, False
+        for k, machine, begins, unknown in steps:
+            if not begins and states[k] is None and (unknown or judged >> k & 1):
                 continue
-            if timed_only and not history.timed:
-                continue
+            mattered = True
             change = machine.step(k, event, us, history)
             if change is not None:
                 changes.append(change)
             if states[k].__class__ is Waiting:
                 deadlines.wait(self, k, history)
+        return mattered
+
+    def extend(self, events: Sequence[Event], times: Sequence[int]) -> None:
+        """Append events of one history that matter to no program."""
+        first = events[0]
+        whole = None
+        if self.need_whole:
+            whole = self.wholes[first.source, first.subject]
+            whole.extend(events, times)
+            if len(whole.events) > 2 * self.need_whole + 8:
+                whole.trim(self.need_whole)
+        key = self.read_key(first)
+        if key is None:
+            return
+        history = self.histories[key]
+        if self.need:
+            history.extend(events, times)
+            if len(history.events) > self.most:
+                history.trim(self.need)
+        else:
+            history.n += len(events)
+            history.us = times[-1]
 
     def start(self, key: Key, timed: bool) -> History:
         """A new history."""
@@ -207,6 +268,20 @@ class Group:
                 continue
             if isinstance(machine, Threshold) or state.is_open:
                 yield Change(what, machine.match(state, history, closed))
+
+
+class Backlog:
+    """Events of one subject that matter to no program, since one with the same route and keys did not.
+
+    They are appended to its histories before any other event of the subject.
+    """
+
+    __slots__ = ("events", "keys", "route", "times")
+
+    def __init__(self, route: Route, keys: Any) -> None:
+        self.route, self.keys = route, keys
+        self.events: list[Event] = []
+        self.times: list[int] = []
 
 
 class Deadlines:
@@ -279,35 +354,56 @@ class Engine:
         self._order = {item.name: (kinds.index(item.group_by), k) for k, item in enumerate(own)}
         self.deadlines = Deadlines()
         self._attributes = {name for item in own for name in prepared(item, cap).attributes}
-        self._routes: dict[tuple[str, ...], list[tuple[Group, Steps]]] = {}
+        self._routes: dict[Any, Route] = {}
+        self._backlogs: dict[tuple[str, str], Backlog] = {}
 
     def observe(self, event: Event, us: int | None = None) -> list[Change]:
         """The changes caused by one event. `advance` must have run up to it."""
         if us is None:
             us = micros(event.at)
-        names = tuple(event.readings)
-        route = self._routes.get(names)
-        if route is None:
-            route = self._route(names)
+        names: Any = tuple(event.readings)
         if event.text is not None or event.attributes:
             event = self._slim(event)
+            if event.attributes:
+                names = (names, *event.attributes)
+        route = self._routes.get(names) or self._route(names, event)
+        who = (event.source, event.subject)
+        keys = route.keys and route.keys(event)
+        backlog = self._backlogs.get(who)
+        if backlog is not None:
+            if backlog.route is route and backlog.keys == keys:
+                backlog.events.append(event)
+                backlog.times.append(us)
+                if len(backlog.events) >= BACKLOG:
+                    self.catch_up(backlog)
+                return []
+            del self._backlogs[who]
+            self.catch_up(backlog)
         changes: list[Change] = []
-        deadlines = self.deadlines
-        for group, steps in route:
-            group.observe(event, us, steps, changes, deadlines)
-        if len(changes) > 1:  # in the order of programs, whichever share their histories
+        deadlines, matters = self.deadlines, not route.repeats
+        for group in route.groups:
+            if group.observe(event, us, route, changes, deadlines):
+                matters = True
+        if not matters:
+            self._backlogs[who] = Backlog(route, keys)
+        elif len(changes) > 1:  # in the order of programs, whichever share their histories
             changes.sort(key=lambda change: self._order[change.match.program.name])
         return changes
 
-    def _route(self, names: tuple[str, ...]) -> list[tuple[Group, Steps]]:
+    def catch_up(self, backlog: Backlog | None = None) -> None:
+        """Append the events that wait to their histories; by default those of all subjects."""
+        for item in self._backlogs.values() if backlog is None else (backlog,):
+            if item.events:
+                for group in item.route.groups:
+                    group.extend(item.events, item.times)
+                item.events, item.times = [], []
+
+    def _route(self, key: Any, event: Event) -> Route:
         if len(self._routes) >= MOST_ROUTES:
             self._routes.clear()
-        carried, evaluated = frozenset(names), is_evaluated(dict.fromkeys(names))
-        route = self._routes[names] = [
-            (group, group.steps_for(carried, evaluated))
-            for group in self.groups
-            if group.takes(carried, evaluated)
-        ]
+        readings, evaluated = frozenset(event.readings), is_evaluated(event.readings)
+        groups = [group for group in self.groups if group.takes(readings, evaluated)]
+        route = self._routes[key] = Route(Names.of(event), groups)
         return route
 
     def _slim(self, event: Event) -> Event:
@@ -347,6 +443,8 @@ class Engine:
         `keep`: how many of the newest histories of each kind stay.
         """
         changes: list[Change] = []
+        if (backlog := self._backlogs.pop((source, subject), None)) is not None:
+            self.catch_up(backlog)
         for group in self.groups:
             keys = group.keys_of(source, subject)
             for key in keys[: max(0, len(keys) - keep)]:
@@ -359,6 +457,7 @@ class Engine:
 
     def insufficient(self) -> list[Insufficient]:
         """The histories about which a program cannot say yes or no."""
+        self.catch_up()
         return [
             Insufficient(program, history.source, history.key, history.n, *missing)
             for program, group, k in self.programs
