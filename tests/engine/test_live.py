@@ -8,7 +8,7 @@ from datetime import timedelta
 import pytest
 
 from ethogram.engine.history import histories
-from ethogram.engine.live.engine import MOST_ROUTES, Engine
+from ethogram.engine.live.engine import MOST_ROUTES, Engine, prepared
 from ethogram.engine.live.expressions import reader
 from ethogram.engine.live.routing import Here, Names, prospects, truths
 from ethogram.language.ast import (
@@ -250,11 +250,13 @@ def test_where_nothing_can_begin_nothing_does(kind: str):
             if not isinstance(body, SequenceProgram | ThresholdProgram):
                 continue
             condition = body.places[0].condition if isinstance(body, SequenceProgram) else body.when
+            names = prepared(program, case.cap).names
             for history in histories(program, case.events, case.cap):
-                ever = Names.of(history.events[0])
+                ever = Names.of(history.events[0], names)
                 for at, event in enumerate(history.events):
-                    ever = ever.joined(Names.of(event))
-                    begins, unknown = prospects(program, Here(Names.of(event), ever, history.timed))
+                    own = Names.of(event, names)
+                    ever = ever.joined(own)
+                    begins, unknown = prospects(program, Here(own, ever, history.timed))
                     if not begins:
                         ruled_out += 1
                         truth = reader(condition)(event, at, history)

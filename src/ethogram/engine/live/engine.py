@@ -9,7 +9,7 @@ from heapq import heapify, heappop, heappush
 from operator import attrgetter
 from typing import Any, NamedTuple
 
-from ...language.ast import Attribute
+from ...language.ast import Attribute, Indicator, Signal
 from ...language.history import CAP, FIELDS, attribute
 from ...language.program import Program, SequenceProgram, SilenceProgram, ThresholdProgram
 from ...language.visitor import MEASURES, expressions, named, walk
@@ -57,6 +57,7 @@ class Prepared(NamedTuple):
     retained: tuple[Series, ...]
     retained_whole: tuple[Series, ...]
     attributes: frozenset[str]
+    names: frozenset[str]
 
 
 @lru_cache(maxsize=1024)
@@ -81,6 +82,7 @@ def prepared(program: Program, cap: int) -> Prepared:
         retained if narrow else (*retained, *retained_whole),
         retained_whole if narrow else (),
         frozenset((*named(program, Attribute), *program.group_by)),
+        frozenset(name for kind in (Attribute, Indicator, Signal) for name in named(program, kind)),
     )
 
 
@@ -93,9 +95,10 @@ class Route:
 
     __slots__ = ("groups", "keys", "names", "repeats")
 
-    def __init__(self, names: Names, groups: list[Group]) -> None:
+    def __init__(self, event: Event, groups: list[Group]) -> None:
         fields = {name for group in groups for name in group.fields} - {"subject"}
-        self.names, self.groups = names, groups
+        self.groups = groups
+        self.names = {group: Names.of(event, group.names) for group in groups}
         self.repeats = fields.issubset(FIELDS)
         self.keys = attrgetter(*fields) if fields and self.repeats else None
 
@@ -103,11 +106,12 @@ class Route:
 class Plans:
     """The programs that matter by route, for histories that have had events with the same names."""
 
-    __slots__ = ("ever", "steps")
+    __slots__ = ("by_names", "ever", "steps")
 
     def __init__(self, ever: Names) -> None:
         self.ever = ever
         self.steps: dict[Route, Steps] = {}
+        self.by_names: dict[Names, Steps] = {}
 
 
 class Group:
@@ -126,6 +130,7 @@ class Group:
         self.read_key = key_reader(self.fields)
         self.subject = 1 + self.fields.index("subject")
         self.need, self.need_whole = max(item.need for item in ready), max(item.need_whole for item in ready)
+        self.names = frozenset(name for item in ready for name in item.names)
         self.retained = dict.fromkeys(series for item in ready for series in item.retained)
         self.retained_whole = dict.fromkeys(series for item in ready for series in item.retained_whole)
         # Trimmed now and then, since trimming looks at every column.
@@ -145,25 +150,29 @@ class Group:
 
     def plan(self, history: History, route: Route) -> Steps:
         """The programs for which an event may matter to a history; the history has seen its names then."""
+        own = route.names[self]
         if history.plans is not None:
-            ever = history.plans.ever.joined(route.names)
+            ever = history.plans.ever.joined(own)
         elif self.retained and history.base:  # loaded, with readings of events that were forgotten
             ever = ANYTHING
         else:
-            ever = route.names
+            ever = own
             for event in history.events:
-                ever = ever.joined(Names.of(event))
+                ever = ever.joined(Names.of(event, self.names))
         key = (ever, history.timed)
         if key not in self.plans:
             if len(self.plans) >= MOST_ROUTES:
                 self.plans.clear()
             self.plans[key] = Plans(ever)
-        history.plans = self.plans[key]
-        steps = history.plans.steps[route] = [
-            (k, machine, *prospects(machine.program, Here(route.names, ever, history.timed)))
-            for k, machine in self.steps
-            if history.timed or not machine.program.timed_only
-        ]
+        plans = history.plans = self.plans[key]
+        if own not in plans.by_names:
+            here = Here(own, ever, history.timed)
+            plans.by_names[own] = [
+                (k, machine, *prospects(machine.program, here))
+                for k, machine in self.steps
+                if history.timed or not machine.program.timed_only
+            ]
+        steps = plans.steps[route] = plans.by_names[own]
         return steps
 
     def observe(
@@ -403,7 +412,7 @@ class Engine:
             self._routes.clear()
         readings, evaluated = frozenset(event.readings), is_evaluated(event.readings)
         groups = [group for group in self.groups if group.takes(readings, evaluated)]
-        route = self._routes[key] = Route(Names.of(event), groups)
+        route = self._routes[key] = Route(event, groups)
         return route
 
     def _slim(self, event: Event) -> Event:

@@ -47,9 +47,6 @@ Truths = frozenset[bool | None]
 EVERY: Truths = frozenset((True, False, None))
 
 
-MOST_NAMES = 256
-
-
 class Names(NamedTuple):
     """Names of readings and attributes of one event or of several, and whether those were evaluated; None
     where some were, or where names may be any."""
@@ -58,13 +55,13 @@ class Names(NamedTuple):
     evaluated: bool | None
 
     @classmethod
-    def of(cls, event: Event) -> Names:
-        """The names of one event."""
-        return cls(frozenset((*event.readings, *event.attributes)), is_evaluated(event.readings))
+    def of(cls, event: Event, relevant: frozenset[str]) -> Names:
+        """Those of one event that matter."""
+        return cls(relevant.intersection((*event.readings, *event.attributes)), is_evaluated(event.readings))
 
     def joined(self, other: Names) -> Names:
-        """The names of both; any where they are too many."""
-        if self.names is None or other.names is None or len(self.names) > MOST_NAMES:
+        """The names of both."""
+        if self.names is None or other.names is None:
             return ANYTHING
         evaluated = self.evaluated if self.evaluated is other.evaluated else None
         return Names(self.names | other.names, evaluated)
