@@ -294,21 +294,25 @@ class Backlog:
 
 
 class Deadlines:
-    """Every silence that waits for its deadline; each stands in the queue of its source at most once."""
+    """Every silence that waits for its deadline; each stands in the queue of its source at most once.
+
+    Those with the same deadline are in the order of the events before them.
+    """
 
     def __init__(self) -> None:
-        self.queues: dict[str, list[tuple[int, int, Group, int, History]]] = {}
+        self.queues: dict[str, list[tuple[int, Any, int, Group, int, History]]] = {}
         self._pushed = 0
         self._dropped: dict[str, int] = {}
 
     def wait(self, group: Group, k: int, history: History) -> None:
         """Queue a deadline."""
-        deadline, waits = history.states[k].deadline, history.waits[k]
+        state, waits = history.states[k], history.waits[k]
+        deadline = state.deadline
         if waits is None or waits > deadline:
             history.waits[k] = deadline
             self._pushed += 1
             queue = self.queues.setdefault(history.source, [])
-            heappush(queue, (deadline, self._pushed, group, k, history))
+            heappush(queue, (deadline, state.before.order, self._pushed, group, k, history))
 
     def drop(self, history: History) -> None:
         """Drop the deadlines of a removed history; queue entries are cleaned up in batches."""
@@ -319,7 +323,7 @@ class Deadlines:
             self._dropped[source] = self._dropped.get(source, 0) + 1
             queue = self.queues[source]
             if 2 * self._dropped[source] > len(queue):
-                queue[:] = [item for item in queue if item[4].waits[item[3]] == item[0]]
+                queue[:] = [item for item in queue if item[5].waits[item[4]] == item[0]]
                 heapify(queue)
                 del self._dropped[source]
 
@@ -332,13 +336,13 @@ class Deadlines:
         """The silences of a source whose deadline lies before a moment; they are open from now on."""
         queue = self.queues.get(source)
         while queue and queue[0][0] < us:
-            deadline, _, group, k, history = heappop(queue)
+            deadline, _, _, group, k, history = heappop(queue)
             if history.waits[k] != deadline:
                 continue
             history.waits[k], state = None, history.states[k]
             if state is None or state.is_open:
                 continue
-            if state.deadline >= us:
+            if state.deadline != deadline:
                 self.wait(group, k, history)
                 continue
             machine = group.machines[k]
