@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -237,6 +238,35 @@ def test_names_of_a_history_decide_what_aggregates_can_be():
         assert truths(Compare(">", measure, Number(0.5)), never) == absent
         assert True in truths(Compare(">", measure, Number(0.5)), once)
         assert True in truths(Compare(">", measure, Number(0.5)), Here(own))
+
+
+def test_a_window_may_change_at_an_event_without_its_readings():
+    """At the last event 0.9 has left the window of two events, and 0.1 is left."""
+    window = Window(last=(Events(2),))
+    low = Compare("<", Measure("mean", Signal("x"), window), Number(0.5))
+    pattern = Pattern("low", Threshold(And((low, Known(Signal("y"))))), confidence=Number(1.0))
+    values: list[Readings] = [{"y": 0.5}, {"y": 0.5}, {"x": 0.9, "y": 0.5}, {"x": 0.1, "y": 0.5}, {"y": 0.5}]
+    assert fired(engine_of(pattern), values) == ["e4"]
+
+
+def test_events_that_matter_to_no_program_count_all_the_same():
+    """They wait for another kind of event, at which the mean of y is (0.1 + 0.1 + 0.7) / 3 = 0.3."""
+    own, whole = (
+        Compare(">", Signal("x"), Measure("mean", Signal("y"), Window(last=(Events(3),), over_subject=over)))
+        for over in (False, True)
+    )
+    steps = Sequence((Step("a", high(0.5)), Step("b", high(0.8, "y"))))
+    engine = engine_of(
+        Pattern("own", Threshold(own), confidence=Number(1.0)),
+        Pattern("whole", Threshold(whole), group_by=("subject", "thread"), confidence=Number(1.0)),
+        Pattern("steps", steps, group_by=("subject", "session")),
+    )
+    values: list[Readings] = [{"y": 0.1}] * 200 + [{"x": 0.35, "y": 0.7}]
+    *dull, last = (replace(event, thread="t", session="s") for event in events_with(values))
+    assert [engine.observe(event) for event in dull] == [[]] * 200
+    assert sum(len(backlog.events) for backlog in engine._backlogs.values()) > 0
+    assert {change.match.program.name for change in engine.observe(last)} == {"own", "whole"}
+    assert [history.n for group in engine.groups for history in group.histories.values()] == [201] * 3
 
 
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind not in ("combination", "spread")])

@@ -220,7 +220,7 @@ FAULTS: dict[str, tuple[Fault, str, int]] = {
         ),
         "a deadline that was moved": (
             "engine.live.engine",
-            "if state.deadline != deadline:",
+            "if (state.deadline, state.before.order) != (deadline, order):",
             "if state.deadline != state.deadline:",
             "silence",
             13,

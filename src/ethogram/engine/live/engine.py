@@ -336,13 +336,13 @@ class Deadlines:
         """The silences of a source whose deadline lies before a moment; they are open from now on."""
         queue = self.queues.get(source)
         while queue and queue[0][0] < us:
-            deadline, _, _, group, k, history = heappop(queue)
+            deadline, order, _, group, k, history = heappop(queue)
             if history.waits[k] != deadline:
                 continue
             history.waits[k], state = None, history.states[k]
             if state is None or state.is_open:
                 continue
-            if state.deadline != deadline:
+            if (state.deadline, state.before.order) != (deadline, order):  # a later event came
                 self.wait(group, k, history)
                 continue
             machine = group.machines[k]
