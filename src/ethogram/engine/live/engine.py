@@ -87,19 +87,19 @@ def prepared(program: Program, cap: int) -> Prepared:
 
 
 class Route:
-    """The groups that take events with some names.
+    """The groups of one lane that take events with some names. A lane is the groups with the same key fields.
 
-    `keys` reads the fields of the groups' keys, except the subject. `repeats`: all are fields of events,
-    so that two events of a subject with the same `keys` are in the same histories.
+    `keys` reads those fields, except the subject. `repeats`: all are fields of events, so that two events of
+    a subject with the same `keys` are in the same histories.
     """
 
     __slots__ = ("groups", "keys", "names", "repeats")
 
     def __init__(self, event: Event, groups: list[Group]) -> None:
-        fields = {name for group in groups for name in group.fields} - {"subject"}
+        fields = [name for name in groups[0].fields if name != "subject"]
         self.groups = groups
         self.names = {group: Names.of(event, group.names) for group in groups}
-        self.repeats = fields.issubset(FIELDS)
+        self.repeats = set(fields).issubset(FIELDS)
         self.keys = attrgetter(*fields) if fields and self.repeats else None
 
 
@@ -282,7 +282,7 @@ class Group:
 class Backlog:
     """Events of one subject that matter to no program, since one with the same route and keys did not.
 
-    They are appended to its histories before any other event of the subject.
+    They are appended to its histories before any other event of the subject in the same lane.
     """
 
     __slots__ = ("events", "keys", "route", "times")
@@ -291,6 +291,17 @@ class Backlog:
         self.route, self.keys = route, keys
         self.events: list[Event] = []
         self.times: list[int] = []
+
+    def clear(self) -> None:
+        """Append the events to their histories."""
+        if self.events:
+            for group in self.route.groups:
+                group.extend(self.events, self.times)
+            self.events, self.times = [], []
+
+
+Backlogs = dict[tuple[str, str], Backlog]
+"""By source and subject."""
 
 
 class Deadlines:
@@ -367,8 +378,8 @@ class Engine:
         self._order = {item.name: (kinds.index(item.group_by), k) for k, item in enumerate(own)}
         self.deadlines = Deadlines()
         self._attributes = {name for item in own for name in prepared(item, cap).attributes}
-        self._routes: dict[Any, Route] = {}
-        self._backlogs: dict[tuple[str, str], Backlog] = {}
+        self._routes: dict[Any, list[tuple[Route, Backlogs]]] = {}
+        self._lanes: dict[tuple[str, ...], Backlogs] = {group.fields: {} for group in self.groups}
 
     def observe(self, event: Event, us: int | None = None) -> list[Change]:
         """The changes caused by one event. `advance` must have run up to it."""
@@ -379,45 +390,49 @@ class Engine:
             event = self._slim(event)
             if event.attributes:
                 names = (names, *event.attributes)
-        route = self._routes.get(names) or self._route(names, event)
+        routes = self._routes.get(names)
+        if routes is None:
+            routes = self._find_routes(names, event)
         who = (event.source, event.subject)
-        keys = route.keys and route.keys(event)
-        backlog = self._backlogs.get(who)
-        if backlog is not None:
-            if backlog.route is route and backlog.keys == keys:
-                backlog.events.append(event)
-                backlog.times.append(us)
-                if len(backlog.events) >= BACKLOG:
-                    self.catch_up(backlog)
-                return []
-            del self._backlogs[who]
-            self.catch_up(backlog)
         changes: list[Change] = []
-        deadlines, matters = self.deadlines, not route.repeats
-        for group in route.groups:
-            if group.observe(event, us, route, changes, deadlines):
-                matters = True
-        if not matters:
-            self._backlogs[who] = Backlog(route, keys)
-        elif len(changes) > 1:  # in the order of programs, whichever share their histories
+        for route, backlogs in routes:
+            keys = route.keys and route.keys(event)
+            backlog = backlogs.get(who)
+            if backlog is not None:
+                if backlog.route is route and backlog.keys == keys:
+                    backlog.events.append(event)
+                    backlog.times.append(us)
+                    if len(backlog.events) >= BACKLOG:
+                        backlog.clear()
+                    continue
+                del backlogs[who]
+                backlog.clear()
+            matters = not route.repeats
+            for group in route.groups:
+                if group.observe(event, us, route, changes, self.deadlines):
+                    matters = True
+            if not matters:
+                backlogs[who] = Backlog(route, keys)
+        if len(changes) > 1:  # in the order of programs, whichever share their histories
             changes.sort(key=lambda change: self._order[change.match.program.name])
         return changes
 
-    def catch_up(self, backlog: Backlog | None = None) -> None:
-        """Append the events that wait to their histories; by default those of all subjects."""
-        for item in self._backlogs.values() if backlog is None else (backlog,):
-            if item.events:
-                for group in item.route.groups:
-                    group.extend(item.events, item.times)
-                item.events, item.times = [], []
+    def catch_up(self) -> None:
+        """Append all events that wait to their histories."""
+        for backlogs in self._lanes.values():
+            for backlog in backlogs.values():
+                backlog.clear()
 
-    def _route(self, key: Any, event: Event) -> Route:
+    def _find_routes(self, key: Any, event: Event) -> list[tuple[Route, Backlogs]]:
         if len(self._routes) >= MOST_ROUTES:
             self._routes.clear()
-        readings, evaluated = frozenset(event.readings), is_evaluated(event.readings)
-        groups = [group for group in self.groups if group.takes(readings, evaluated)]
-        route = self._routes[key] = Route(event, groups)
-        return route
+        names, evaluated = frozenset(event.readings), is_evaluated(event.readings)
+        taking = [group for group in self.groups if group.takes(names, evaluated)]
+        lanes = {fields: [group for group in taking if group.fields == fields] for fields in self._lanes}
+        routes = self._routes[key] = [
+            (Route(event, groups), self._lanes[fields]) for fields, groups in lanes.items() if groups
+        ]
+        return routes
 
     def _slim(self, event: Event) -> Event:
         """The event without its text and unused attributes, since histories store it."""
@@ -456,8 +471,9 @@ class Engine:
         `keep`: how many of the newest histories of each kind stay.
         """
         changes: list[Change] = []
-        if (backlog := self._backlogs.pop((source, subject), None)) is not None:
-            self.catch_up(backlog)
+        for backlogs in self._lanes.values():
+            if (backlog := backlogs.pop((source, subject), None)) is not None:
+                backlog.clear()
         for group in self.groups:
             keys = group.keys_of(source, subject)
             for key in keys[: max(0, len(keys) - keep)]:
