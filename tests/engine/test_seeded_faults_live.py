@@ -219,7 +219,7 @@ FAULTS: dict[str, tuple[Fault, str, int]] = {
             3,
         ),
         "a deadline that was moved": (
-            "engine.live.engine",
+            "engine.live.silence",
             "if (state.deadline, state.before.order) != (deadline, order):",
             "if state.deadline != state.deadline:",
             "silence",

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from functools import lru_cache
-from heapq import heapify, heappop, heappush
 from operator import attrgetter
 from typing import Any, NamedTuple
 
@@ -21,7 +20,7 @@ from .aggregates import retained_series
 from .rolling import Series, lookback
 from .routing import ANYTHING, Here, Names, prospects
 from .sequence import Sequence as SequenceMachine
-from .silence import Silence, Waiting
+from .silence import Deadlines, Silence, Waiting
 from .threshold import Threshold
 
 Key = tuple[Any, ...]
@@ -213,7 +212,6 @@ class Group:
     def extend(self, events: Sequence[Event], times: Sequence[int]) -> None:
         """Append events of one history that matter to no program."""
         first = events[0]
-        whole = None
         if self.need_whole:
             whole = self.wholes[first.source, first.subject]
             whole.extend(events, times)
@@ -304,63 +302,6 @@ Backlogs = dict[tuple[str, str], Backlog]
 """By source and subject."""
 
 
-class Deadlines:
-    """Every silence that waits for its deadline; each stands in the queue of its source at most once.
-
-    Those with the same deadline are in the order of the events before them.
-    """
-
-    def __init__(self) -> None:
-        self.queues: dict[str, list[tuple[int, Any, int, Group, int, History]]] = {}
-        self._pushed = 0
-        self._dropped: dict[str, int] = {}
-
-    def wait(self, group: Group, k: int, history: History) -> None:
-        """Queue a deadline."""
-        state, waits = history.states[k], history.waits[k]
-        deadline = state.deadline
-        if waits is None or waits > deadline:
-            history.waits[k] = deadline
-            self._pushed += 1
-            queue = self.queues.setdefault(history.source, [])
-            heappush(queue, (deadline, state.before.order, self._pushed, group, k, history))
-
-    def drop(self, history: History) -> None:
-        """Drop the deadlines of a removed history; queue entries are cleaned up in batches."""
-        for k, waits in enumerate(history.waits):
-            if waits is None:
-                continue
-            history.waits[k], source = None, history.source
-            self._dropped[source] = self._dropped.get(source, 0) + 1
-            queue = self.queues[source]
-            if 2 * self._dropped[source] > len(queue):
-                queue[:] = [item for item in queue if item[5].waits[item[4]] == item[0]]
-                heapify(queue)
-                del self._dropped[source]
-
-    def forget(self, source: str) -> None:
-        """Let go of a source that no history is left of."""
-        self.queues.pop(source, None)
-        self._dropped.pop(source, None)
-
-    def passed(self, source: str, us: int) -> Iterator[Change]:
-        """The silences of a source whose deadline lies before a moment; they are open from now on."""
-        queue = self.queues.get(source)
-        while queue and queue[0][0] < us:
-            deadline, order, _, group, k, history = heappop(queue)
-            if history.waits[k] != deadline:
-                continue
-            history.waits[k], state = None, history.states[k]
-            if state is None or state.is_open:
-                continue
-            if (state.deadline, state.before.order) != (deadline, order):  # a later event came
-                self.wait(group, k, history)
-                continue
-            machine = group.machines[k]
-            assert isinstance(machine, Silence)
-            yield machine.passed(k, history)
-
-
 class Engine:
     """Programs over events that come in order, source by source."""
 
@@ -426,6 +367,8 @@ class Engine:
     def _find_routes(self, key: Any, event: Event) -> list[tuple[Route, Backlogs]]:
         if len(self._routes) >= MOST_ROUTES:
             self._routes.clear()
+            for group in self.groups:
+                group.plans.clear()  # they hold routes
         names, evaluated = frozenset(event.readings), is_evaluated(event.readings)
         taking = [group for group in self.groups if group.takes(names, evaluated)]
         lanes = {fields: [group for group in taking if group.fields == fields] for fields in self._lanes}
