@@ -113,6 +113,9 @@ class Plans:
         self.by_names: dict[Names, Steps] = {}
 
 
+UNPLANNED = Plans(ANYTHING)
+
+
 class Group:
     """Programs that share their histories: the same key fields, and the same events belong.
 
@@ -150,9 +153,16 @@ class Group:
     def plan(self, history: History, route: Route) -> Steps:
         """The programs for which an event may matter to a history; the history has seen its names then."""
         own = route.names[self]
-        if history.plans is not None:
+        if history.plans is None:  # at its first event here all may; a hook's process sees no other
+            history.plans = UNPLANNED
+            return [
+                (k, machine, True, False)
+                for k, machine in self.steps
+                if history.timed or not machine.program.timed_only
+            ]
+        if history.plans is not UNPLANNED:
             ever = history.plans.ever.joined(own)
-        elif self.retained and history.base:  # loaded, with readings of events that were forgotten
+        elif self.retained and history.base:  # there may be readings of events that were forgotten
             ever = ANYTHING
         else:
             ever = own
