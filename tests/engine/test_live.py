@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 
-from ethogram.engine.history import History
-from ethogram.engine.live.engine import MOST_ROUTES, Engine
+from ethogram.engine.history import histories
+from ethogram.engine.live.engine import MOST_ROUTES, Engine, prepared
 from ethogram.engine.live.expressions import reader
-from ethogram.engine.live.routing import may_begin, truths
+from ethogram.engine.live.routing import Here, Names, prospects, truths
 from ethogram.language.ast import (
     And,
     AnyOf,
     Arithmetic,
     Compare,
+    Cover,
     Duration,
     Elapsed,
     Events,
@@ -38,7 +40,7 @@ from ethogram.language.ast import (
 )
 from ethogram.language.compiler import compile_pattern, compile_patterns
 from ethogram.language.program import SequenceProgram, ThresholdProgram
-from ethogram.models import is_evaluated, micros
+from ethogram.models import micros
 from naive import Event
 from strategies import KINDS, START, random_case
 
@@ -210,22 +212,70 @@ def test_an_event_of_another_program_does_not_come_between():
 
 
 def test_names_decide_what_conditions_can_be():
-    names = frozenset({"x"})
+    scored, plain = Here(Names(frozenset({"x"}), True)), Here(Names(frozenset({"x"}), False))
     any_of = AnyOf((Indicator("MAN_A"), Indicator("MAN_B")))
-    assert truths(high(0.5, "y"), names, True) == {None}
-    assert True in truths(Or((high(0.5), high(0.5, "y"))), names, True)
-    assert truths(And((Known(Signal("y")), high(0.5))), names, True) == {False, None}
-    assert truths(Compare(">", OrElse(Signal("y"), Number(0.3)), Number(0.2)), names, True) == {True}
-    assert truths(any_of, names, evaluated=True) == {False}
-    assert truths(any_of, names, evaluated=False) == {None}
-    assert truths(Not(any_of), names, evaluated=True) == {True}
+    assert truths(high(0.5, "y"), scored) == {None}
+    assert True in truths(Or((high(0.5), high(0.5, "y"))), scored)
+    assert truths(And((Known(Signal("y")), high(0.5))), scored) == {False, None}
+    assert truths(Compare(">", OrElse(Signal("y"), Number(0.3)), Number(0.2)), scored) == {True}
+    assert truths(any_of, scored) == {False}
+    assert truths(any_of, plain) == {None}
+    assert truths(Not(any_of), scored) == {True}
     signs = Function("max", (Indicator("MAN_A"), Number(0.7)))
-    assert truths(Compare(">", signs, Number(0.5)), names, True) == {True}
+    assert truths(Compare(">", signs, Number(0.5)), scored) == {True}
+
+
+def test_names_of_a_history_decide_what_aggregates_can_be():
+    window = Window(last=(Events(5),))
+    mean, count = (
+        Measure("mean", Signal("y"), window),
+        Measure("count", high(0.5, "y"), window, condition=True),
+    )
+    cover = Cover((Indicator("MAN_A"),), (1.0,), window)
+    own = Names(frozenset({"x"}), True)
+    never, once = Here(own, own), Here(own, own.joined(Names(frozenset({"y", "MAN_A"}), False)))
+    for measure, absent in ((mean, {None}), (count, {False}), (cover, {False})):
+        assert truths(Compare(">", measure, Number(0.5)), never) == absent
+        assert True in truths(Compare(">", measure, Number(0.5)), once)
+        assert True in truths(Compare(">", measure, Number(0.5)), Here(own))
+
+
+def test_a_window_may_change_at_an_event_without_its_readings():
+    """At the last event 0.9 has left the window of two events, and 0.1 is left."""
+    window = Window(last=(Events(2),))
+    low = Compare("<", Measure("mean", Signal("x"), window), Number(0.5))
+    pattern = Pattern("low", Threshold(And((low, Known(Signal("y"))))), confidence=Number(1.0))
+    values: list[Readings] = [{"y": 0.5}, {"y": 0.5}, {"x": 0.9, "y": 0.5}, {"x": 0.1, "y": 0.5}, {"y": 0.5}]
+    assert fired(engine_of(pattern), values) == ["e4"]
+
+
+def waiting(engine: Engine) -> int:
+    return sum(len(item.events) for backlogs in engine._lanes.values() for item in backlogs.values())
+
+
+def test_events_that_matter_to_no_program_count_all_the_same():
+    """They wait for another kind of event, at which the mean of y is (0.1 + 0.1 + 0.7) / 3 = 0.3."""
+    own, whole = (
+        Compare(">", Signal("x"), Measure("mean", Signal("y"), Window(last=(Events(3),), over_subject=over)))
+        for over in (False, True)
+    )
+    steps = Sequence((Step("a", high(0.5)), Step("b", high(0.8, "y"))))
+    engine = engine_of(
+        Pattern("own", Threshold(own), confidence=Number(1.0)),
+        Pattern("whole", Threshold(whole), group_by=("subject", "thread"), confidence=Number(1.0)),
+        Pattern("steps", steps, group_by=("subject", "session")),
+    )
+    values: list[Readings] = [{"y": 0.1}] * 200 + [{"x": 0.35, "y": 0.7}]
+    *dull, last = (replace(event, thread="t", session="s") for event in events_with(values))
+    assert [engine.observe(event) for event in dull] == [[]] * 200
+    assert waiting(engine) > 0
+    assert {change.match.program.name for change in engine.observe(last)} == {"own", "whole"}
+    assert [history.n for group in engine.groups for history in group.histories.values()] == [201] * 3
 
 
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind not in ("combination", "spread")])
 def test_where_nothing_can_begin_nothing_does(kind: str):
-    """Of random programs, a condition that routing rules out is never true."""
+    """Of random programs, a condition that routing rules out is never true, nor known where it says so."""
     ruled_out = 0
     for seed in range(60):
         case = random_case(seed, kind)
@@ -234,13 +284,17 @@ def test_where_nothing_can_begin_nothing_does(kind: str):
             if not isinstance(body, SequenceProgram | ThresholdProgram):
                 continue
             condition = body.places[0].condition if isinstance(body, SequenceProgram) else body.when
-            for event in case.events:
-                if may_begin(program, frozenset(event.readings), is_evaluated(event.readings)):
-                    continue
-                ruled_out += 1
-                history = History((), event.source, event.timed)
-                history.add(event, micros(event.at))
-                assert reader(condition)(event, 0, history) is not True
+            names = prepared(program, case.cap).names
+            for history in histories(program, case.events, case.cap):
+                ever = Names.of(history.events[0], names)
+                for at, event in enumerate(history.events):
+                    own = Names.of(event, names)
+                    ever = ever.joined(own)
+                    begins, unknown = prospects(program, Here(own, ever, history.timed))
+                    if not begins:
+                        ruled_out += 1
+                        truth = reader(condition)(event, at, history)
+                        assert truth is None if unknown else truth is not True
     assert ruled_out or kind == "silence"
 
 

@@ -14,7 +14,7 @@ from ..errors import BadEvents, Conflict, Fault
 from ..ingest import Limits
 from ..ingest.collector import future_message, latest_time
 from ..ingest.errors import BadLine, shown
-from ..ingest.event_parser import Rules, content_of, fields_of
+from ..ingest.event_parser import Rules, content_of, event_of, fields_of
 from ..ingest.ordering import Buffer, flush, release
 from ..language.program import Program
 from ..models import Event, content_hash, default_id, micros, moment
@@ -194,7 +194,6 @@ class Intake:
 
     def _event(self, line: Mapping[str, Any]) -> Event:
         """The event that a dict describes; by default it is of now and has the next number."""
-        now = self._read_clock()
         try:
             fields = fields_of(line, self._rules)
         except BadLine as error:
@@ -206,10 +205,10 @@ class Intake:
         if "at" not in fields:
             # An event that is repeated without a time keeps its first one.
             known = arrivals.recall(fields["id"]) if arrivals and "id" in fields else None
-            fields["at"] = known.at if isinstance(known, Event) else now
+            fields["at"] = known.at if isinstance(known, Event) else self._read_clock()
         if "id" not in fields:
             fields["id"] = default_id(source, seq, content_of(fields))
-        return Event(**fields)
+        return event_of(fields)
 
     def _read_clock(self) -> datetime:
         now = self._clock()

@@ -140,7 +140,8 @@ class Spreading:
         """Process detections of one time; `recent` are the meetings at that time and after."""
         for end in batch:
             if parts_meant((self.body.then,), end.pattern):
-                for start in self._met.get((source, end.subject), ()):
+                starts = self._met.get((source, end.subject), ())
+                for start in sorted(starts, key=lambda start: start.detection.order):
                     yield from self._reach(start, end)
         for item in batch:
             if parts_meant((self.body.first,), item.pattern):

@@ -33,11 +33,12 @@ class History:
 
     `whole` is the subject's own history where this is a part of it (for `over=subject`), and `whole_at` the
     position there of each event. `chain` and `results` are what expressions read through `step.x` and through
-    names of the shape's own results. `columns` and `memo` belong to `live/rolling.py`.
+    names of the shape's own results. `columns` and `memo` belong to `live/rolling.py`, `plans` to
+    `live/engine.py`.
     """
 
     __slots__ = (
-        "base", "cap", "chain", "columns", "events", "first_us", "key", "known", "memo", "n",
+        "base", "cap", "chain", "columns", "events", "first_us", "key", "known", "memo", "n", "plans",
         "results", "source", "states", "tested", "timed", "times", "us", "waits", "whole", "whole_at",
     )  # fmt: skip
 
@@ -58,6 +59,7 @@ class History:
         # and bits for those whose condition was tested, or had a known value, at some event.
         self.states: list[Any] = []
         self.known = self.tested = 0
+        self.plans: Any = None
         self.waits: list[int | None] = []
 
     def add(self, event: Event, us: int) -> None:
@@ -70,6 +72,15 @@ class History:
         self.times.append(us)
         if self.whole is not None:
             self.whole_at.append(self.whole.n - 1)
+
+    def extend(self, events: Sequence[Event], times: Sequence[int]) -> None:
+        """Append the next events; there was one before, and the subject's whole history has them already."""
+        if self.whole is not None:
+            self.whole_at += range(self.whole.n - len(events), self.whole.n)
+        self.n += len(events)
+        self.us = times[-1]
+        self.events += events
+        self.times += times
 
     def trim(self, keep: int) -> None:
         """Forget all but the newest `keep` events; columns that look further back read them first."""

@@ -83,7 +83,8 @@ class Signal:
     """Fields of an event of which it needs one: a message (or plain event) without them has no reading
     and leaves the state unchanged. Empty: it needs none."""
     starts: tuple[str, ...] = ()
-    """Readings of which a history must have one before the first value. Empty: it needs none."""
+    """Readings of which a history must have one before the first value; until then the state is None. Empty:
+    it needs none."""
     keeps: str = ""
     """The name of its state: its own, or one shared by several signals, which then share their version."""
     together: Step | None = field(default=None, repr=False, compare=False)

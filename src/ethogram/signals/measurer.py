@@ -18,6 +18,8 @@ from .agent.tool_calls import NONE, pair
 from .base import STEPS, Signal, State, Unmeasured, checked, lookup
 from .options import Options
 
+Shape = tuple[str, bool, bool, bool]
+"""The kind of an event, and whether it has no thread, no text and no attributes."""
 StateKey = tuple[str, str, str]
 """Signal (or what several keep between them), source, and the subject, run, thread or text whose state it
 is. Names belong to their source."""
@@ -118,7 +120,7 @@ class Measurer:
         self._runs: dict[tuple[str, str], dict[str | None, Slots]] = {}
         self._threads: dict[tuple[str, str], Slots] = {}
         self._texts: dict[tuple[str, str], Slots] = {}
-        self._by_kind: dict[str, _OfKind] = {}
+        self._by_shape: dict[Shape, _OfShape] = {}
 
     def measure(self, event: Event) -> Event:
         """The event with readings added.
@@ -126,22 +128,23 @@ class Measurer:
         A state moves on even where the reading was supplied: the next event may come without one. Where a
         signal fails, no state has moved.
         """
-        of_kind = self._by_kind.get(event.kind) or self._of_kind(event.kind)
-        if not of_kind.signals:
+        shape = (event.kind, event.thread is None, event.text is None, not event.attributes)
+        about = self._by_shape.get(shape) or self._of_shape(shape)
+        if not about.signals or (about.starts is not None and self._is_idle(event, about.starts)):
             return event
         options, original = self.options, event
         supplied = event.readings
-        slots = {scope: self._slots(scope, event) for scope in of_kind.scopes}
+        slots = {scope: self._slots(scope, event) for scope in about.scopes}
         moved: list[tuple[str, str, State]] = []
         reasons: list[tuple[str, str]] = []
         shared: dict[str, Mapping[str, Any]] = {}
         calls: Mapping[str, Any] = {}
-        if of_kind.summaries:
-            calls, state = pair(event, (slots["run"] or {}).get(CALLS, NONE), of_kind.summaries, options)
+        if about.summaries:
+            calls, state = pair(event, (slots["run"] or {}).get(CALLS, NONE), about.summaries, options)
             moved.append(("run", CALLS, state))
         readings: dict[str, Value] = {}
         scorers: dict[str, str] = {}
-        for signal in of_kind.signals:
+        for signal in about.signals:
             name, scope = signal.name, signal.scope
             own = NO_SLOTS if scope is None else slots[scope]
             if own is None or (scope is None and name in supplied):
@@ -247,7 +250,7 @@ class Measurer:
             about[kind] = list(
                 {
                     (frozenset(signal.reads if plain else ()), signal.scope == "thread")
-                    for signal in self._of_kind(kind or "event").signals
+                    for signal in self._of_kind(kind or "event")
                     if not signal.starts or not known.isdisjoint(signal.starts)
                     if signal.scope != "thread" or "thread" in fields
                     if not plain or not signal.reads or not set(signal.reads).isdisjoint(fields)
@@ -313,13 +316,33 @@ class Measurer:
             versions[CALLS] = CALLS_VERSION
         return versions
 
-    def _of_kind(self, kind: str) -> _OfKind:
+    def _of_kind(self, kind: str) -> list[Signal]:
         """The signals that have something to say about events of a kind."""
-        of_kind = _OfKind([signal for signal in self.signals if signal.is_about(kind, self.options)], kind)
+        return [signal for signal in self.signals if signal.is_about(kind, self.options)]
+
+    def _of_shape(self, shape: Shape) -> _OfShape:
+        """The signals that have something to say about events with or without some fields."""
+        kind, no_thread, no_text, no_attributes = shape
+        absent = {name for name, no in (("text", no_text), ("attributes", no_attributes)) if no}
+        signals = [
+            signal
+            for signal in self._of_kind(kind)
+            if not (no_thread and signal.scope == "thread")
+            and not (kind in PLAIN and signal.reads and absent.issuperset(signal.reads))
+        ]
+        about = _OfShape(signals, kind)
         # Kinds are named by the input, which may name any number of them.
-        if len(self._by_kind) < MAX_REASONS:
-            self._by_kind[kind] = of_kind
-        return of_kind
+        if len(self._by_shape) < MAX_REASONS:
+            self._by_shape[shape] = about
+        return about
+
+    def _is_idle(self, event: Event, starts: Mapping[str, frozenset[str]]) -> bool:
+        """Whether no signal has started or starts with this event."""
+        own = self._subjects.get((event.source, event.subject), NO_SLOTS)
+        return all(
+            own.get(keeps) is None and readings.isdisjoint(event.readings)
+            for keeps, readings in starts.items()
+        )
 
     def _count(self, name: str, reason: str) -> None:
         # Reasons quote the input, so a stranger could make up any number of different ones.
@@ -327,10 +350,13 @@ class Measurer:
         self.unmeasured[(name, reason) if known else (name, OTHER)] += 1
 
 
-class _OfKind:
-    """The signals about one kind of event, whose states they need, and what they store of a call."""
+class _OfShape:
+    """The signals about events of one shape, whose states they need, and what they store of a call.
 
-    __slots__ = ("scopes", "signals", "summaries")
+    `starts`: where all of them wait for a reading before they start, those readings by the name of the state.
+    """
+
+    __slots__ = ("scopes", "signals", "starts", "summaries")
 
     def __init__(self, signals: list[Signal], kind: str) -> None:
         self.signals = signals
@@ -340,6 +366,9 @@ class _OfKind:
             if signal.summarize is not None and kind in STEPS
         }
         self.scopes = tuple(dict.fromkeys(signal.scope for signal in signals if signal.scope))
+        self.starts: dict[str, frozenset[str]] | None = None
+        if all(signal.starts and signal.scope == "subject" for signal in signals):
+            self.starts = {signal.keeps: frozenset(signal.starts) for signal in signals}
 
 
 K = TypeVar("K")

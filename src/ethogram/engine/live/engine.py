@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from functools import lru_cache
-from heapq import heapify, heappop, heappush
 from operator import attrgetter
 from typing import Any, NamedTuple
 
-from ...language.ast import Attribute
+from ...language.ast import Attribute, Indicator, Signal
 from ...language.history import CAP, FIELDS, attribute
 from ...language.program import Program, SequenceProgram, SilenceProgram, ThresholdProgram
 from ...language.visitor import MEASURES, expressions, named, walk
@@ -19,19 +18,21 @@ from ..history import History
 from ..match import CLOSED, NO_TIMES, OPENED, Change, Insufficient, Outcome, lacking
 from .aggregates import retained_series
 from .rolling import Series, lookback
-from .routing import may_begin
+from .routing import ANYTHING, Here, Names, prospects
 from .sequence import Sequence as SequenceMachine
-from .silence import Silence, Waiting
+from .silence import Deadlines, Silence, Waiting
 from .threshold import Threshold
 
 Key = tuple[Any, ...]
 """A history's source and the values of its fields."""
 Machine = SequenceMachine | Threshold | Silence
 Steps = list[tuple[int, Machine, bool, bool]]
-"""A program's number, what moves it on, whether something can begin, and whether it needs times."""
+"""A program's number, what moves it on, whether something can begin, and whether its condition is unknown."""
 WHOLE = ("subject",)
 MOST_ROUTES = 1024
 """Names of readings come with the events, so a stranger could make up any number of combinations of them."""
+BACKLOG = 64
+"""Events of a subject that wait to be appended to its histories together."""
 
 
 def machine_of(program: Program) -> Machine:
@@ -55,6 +56,7 @@ class Prepared(NamedTuple):
     retained: tuple[Series, ...]
     retained_whole: tuple[Series, ...]
     attributes: frozenset[str]
+    names: frozenset[str]
 
 
 @lru_cache(maxsize=1024)
@@ -79,7 +81,39 @@ def prepared(program: Program, cap: int) -> Prepared:
         retained if narrow else (*retained, *retained_whole),
         retained_whole if narrow else (),
         frozenset((*named(program, Attribute), *program.group_by)),
+        frozenset(name for kind in (Attribute, Indicator, Signal) for name in named(program, kind)),
     )
+
+
+class Route:
+    """The groups of one lane that take events with some names. A lane is the groups with the same key fields.
+
+    `keys` reads those fields, except the subject. `repeats`: all are fields of events, so that two events of
+    a subject with the same `keys` are in the same histories.
+    """
+
+    __slots__ = ("groups", "keys", "names", "repeats")
+
+    def __init__(self, event: Event, groups: list[Group]) -> None:
+        fields = [name for name in groups[0].fields if name != "subject"]
+        self.groups = groups
+        self.names = {group: Names.of(event, group.names) for group in groups}
+        self.repeats = set(fields).issubset(FIELDS)
+        self.keys = attrgetter(*fields) if fields and self.repeats else None
+
+
+class Plans:
+    """The programs that matter by route, for histories that have had events with the same names."""
+
+    __slots__ = ("by_names", "ever", "steps")
+
+    def __init__(self, ever: Names) -> None:
+        self.ever = ever
+        self.steps: dict[Route, Steps] = {}
+        self.by_names: dict[Names, Steps] = {}
+
+
+UNPLANNED = Plans(ANYTHING)
 
 
 class Group:
@@ -98,6 +132,7 @@ class Group:
         self.read_key = key_reader(self.fields)
         self.subject = 1 + self.fields.index("subject")
         self.need, self.need_whole = max(item.need for item in ready), max(item.need_whole for item in ready)
+        self.names = frozenset(name for item in ready for name in item.names)
         self.retained = dict.fromkeys(series for item in ready for series in item.retained)
         self.retained_whole = dict.fromkeys(series for item in ready for series in item.retained_whole)
         # Trimmed now and then, since trimming looks at every column.
@@ -106,6 +141,7 @@ class Group:
         self.silences = [(k, item) for k, item in self.steps if isinstance(item, Silence)]
         self.histories: dict[Key, History] = {}
         self.wholes: dict[tuple[str, str], History] = {}
+        self.plans: dict[tuple[Names, bool], Plans] = {}
         self._of_subject: dict[tuple[str, str], dict[Key, None]] = {}
 
     def takes(self, names: AbstractSet[str], evaluated: bool) -> bool:
@@ -114,17 +150,44 @@ class Group:
             return True
         return not names.isdisjoint(self.signals) or (self.evaluated and evaluated)
 
-    def steps_for(self, names: AbstractSet[str], evaluated: bool) -> Steps:
-        """Its programs, and for which of them something can begin at an event with these readings."""
-        return [
-            (k, machine, may_begin(machine.program, names, evaluated), machine.program.timed_only)
-            for k, machine in self.steps
-        ]
+    def plan(self, history: History, route: Route) -> Steps:
+        """The programs for which an event may matter to a history; the history has seen its names then."""
+        own = route.names[self]
+        if history.plans is None:  # at its first event here all may; a hook's process sees no other
+            history.plans = UNPLANNED
+            return [
+                (k, machine, True, False)
+                for k, machine in self.steps
+                if history.timed or not machine.program.timed_only
+            ]
+        if history.plans is not UNPLANNED:
+            ever = history.plans.ever.joined(own)
+        elif self.retained and history.base:  # there may be readings of events that were forgotten
+            ever = ANYTHING
+        else:
+            ever = own
+            for event in history.events:
+                ever = ever.joined(Names.of(event, self.names))
+        key = (ever, history.timed)
+        if key not in self.plans:
+            if len(self.plans) >= MOST_ROUTES:
+                self.plans.clear()
+            self.plans[key] = Plans(ever)
+        plans = history.plans = self.plans[key]
+        if own not in plans.by_names:
+            here = Here(own, ever, history.timed)
+            plans.by_names[own] = [
+                (k, machine, *prospects(machine.program, here))
+                for k, machine in self.steps
+                if history.timed or not machine.program.timed_only
+            ]
+        steps = plans.steps[route] = plans.by_names[own]
+        return steps
 
     def observe(
-        self, event: Event, us: int, steps: Steps, changes: list[Change], deadlines: Deadlines
-    ) -> None:
-        """Let the programs take in an event that belongs."""
+        self, event: Event, us: int, route: Route, changes: list[Change], deadlines: Deadlines
+    ) -> bool:
+        """Let the programs take in an event that belongs; return whether it mattered to any."""
         if self.need_whole:
             whole = self.wholes.get((event.source, event.subject)) or self._start_whole(event)
             whole.add(event, us)
@@ -132,34 +195,49 @@ class Group:
                 whole.trim(self.need_whole)
         key = self.read_key(event)
         if key is None:
-            return
+            return False
         history = self.histories.get(key) or self.start(key, event.timed)
-        need = self.need
-        if need and history.n and history.whole is None:  # `add`, written out
-            history.n += 1
-            history.us = us
-            history.times.append(us)
-            history.events.append(event)
-            if len(history.events) > self.most:
-                history.trim(need)
-        elif need:
+        if self.need:
             history.add(event, us)
             if len(history.events) > self.most:
-                history.trim(need)
+                history.trim(self.need)
         else:
             history.n += 1
             history.us = us
-        states, judged = history.states, history.known | history.tested
-        for k, machine, begins, timed_only in steps:
-            if not begins and states[k] is None and judged >> k & 1:
+        steps = history.plans and history.plans.steps.get(route)
+        if steps is None:
+            steps = self.plan(history, route)
+        states, judged, mattered = history.states, history.known | history.tested, False
+        for k, machine, begins, unknown in steps:
+            if not begins and states[k] is None and (unknown or judged >> k & 1):
                 continue
-            if timed_only and not history.timed:
-                continue
+            mattered = True
             change = machine.step(k, event, us, history)
             if change is not None:
                 changes.append(change)
             if states[k].__class__ is Waiting:
                 deadlines.wait(self, k, history)
+        return mattered
+
+    def extend(self, events: Sequence[Event], times: Sequence[int]) -> None:
+        """Append events of one history that matter to no program."""
+        first = events[0]
+        if self.need_whole:
+            whole = self.wholes[first.source, first.subject]
+            whole.extend(events, times)
+            if len(whole.events) > 2 * self.need_whole + 8:
+                whole.trim(self.need_whole)
+        key = self.read_key(first)
+        if key is None:
+            return
+        history = self.histories[key]
+        if self.need:
+            history.extend(events, times)
+            if len(history.events) > self.most:
+                history.trim(self.need)
+        else:
+            history.n += len(events)
+            history.us = times[-1]
 
     def start(self, key: Key, timed: bool) -> History:
         """A new history."""
@@ -209,57 +287,29 @@ class Group:
                 yield Change(what, machine.match(state, history, closed))
 
 
-class Deadlines:
-    """Every silence that waits for its deadline; each stands in the queue of its source at most once."""
+class Backlog:
+    """Events of one subject that matter to no program, since one with the same route and keys did not.
 
-    def __init__(self) -> None:
-        self.queues: dict[str, list[tuple[int, int, Group, int, History]]] = {}
-        self._pushed = 0
-        self._dropped: dict[str, int] = {}
+    They are appended to its histories before any other event of the subject in the same lane.
+    """
 
-    def wait(self, group: Group, k: int, history: History) -> None:
-        """Queue a deadline."""
-        deadline, waits = history.states[k].deadline, history.waits[k]
-        if waits is None or waits > deadline:
-            history.waits[k] = deadline
-            self._pushed += 1
-            queue = self.queues.setdefault(history.source, [])
-            heappush(queue, (deadline, self._pushed, group, k, history))
+    __slots__ = ("events", "keys", "route", "times")
 
-    def drop(self, history: History) -> None:
-        """Drop the deadlines of a removed history; queue entries are cleaned up in batches."""
-        for k, waits in enumerate(history.waits):
-            if waits is None:
-                continue
-            history.waits[k], source = None, history.source
-            self._dropped[source] = self._dropped.get(source, 0) + 1
-            queue = self.queues[source]
-            if 2 * self._dropped[source] > len(queue):
-                queue[:] = [item for item in queue if item[4].waits[item[3]] == item[0]]
-                heapify(queue)
-                del self._dropped[source]
+    def __init__(self, route: Route, keys: Any) -> None:
+        self.route, self.keys = route, keys
+        self.events: list[Event] = []
+        self.times: list[int] = []
 
-    def forget(self, source: str) -> None:
-        """Let go of a source that no history is left of."""
-        self.queues.pop(source, None)
-        self._dropped.pop(source, None)
+    def clear(self) -> None:
+        """Append the events to their histories."""
+        if self.events:
+            for group in self.route.groups:
+                group.extend(self.events, self.times)
+            self.events, self.times = [], []
 
-    def passed(self, source: str, us: int) -> Iterator[Change]:
-        """The silences of a source whose deadline lies before a moment; they are open from now on."""
-        queue = self.queues.get(source)
-        while queue and queue[0][0] < us:
-            deadline, _, group, k, history = heappop(queue)
-            if history.waits[k] != deadline:
-                continue
-            history.waits[k], state = None, history.states[k]
-            if state is None or state.is_open:
-                continue
-            if state.deadline >= us:
-                self.wait(group, k, history)
-                continue
-            machine = group.machines[k]
-            assert isinstance(machine, Silence)
-            yield machine.passed(k, history)
+
+Backlogs = dict[tuple[str, str], Backlog]
+"""By source and subject."""
 
 
 class Engine:
@@ -279,36 +329,63 @@ class Engine:
         self._order = {item.name: (kinds.index(item.group_by), k) for k, item in enumerate(own)}
         self.deadlines = Deadlines()
         self._attributes = {name for item in own for name in prepared(item, cap).attributes}
-        self._routes: dict[tuple[str, ...], list[tuple[Group, Steps]]] = {}
+        self._routes: dict[Any, list[tuple[Route, Backlogs]]] = {}
+        self._lanes: dict[tuple[str, ...], Backlogs] = {group.fields: {} for group in self.groups}
 
     def observe(self, event: Event, us: int | None = None) -> list[Change]:
         """The changes caused by one event. `advance` must have run up to it."""
         if us is None:
             us = micros(event.at)
-        names = tuple(event.readings)
-        route = self._routes.get(names)
-        if route is None:
-            route = self._route(names)
+        names: Any = tuple(event.readings)
         if event.text is not None or event.attributes:
             event = self._slim(event)
+            if event.attributes:
+                names = (names, *event.attributes)
+        routes = self._routes.get(names)
+        if routes is None:
+            routes = self._find_routes(names, event)
+        who = (event.source, event.subject)
         changes: list[Change] = []
-        deadlines = self.deadlines
-        for group, steps in route:
-            group.observe(event, us, steps, changes, deadlines)
+        for route, backlogs in routes:
+            keys = route.keys and route.keys(event)
+            backlog = backlogs.get(who)
+            if backlog is not None:
+                if backlog.route is route and backlog.keys == keys:
+                    backlog.events.append(event)
+                    backlog.times.append(us)
+                    if len(backlog.events) >= BACKLOG:
+                        backlog.clear()
+                    continue
+                del backlogs[who]
+                backlog.clear()
+            matters = not route.repeats
+            for group in route.groups:
+                if group.observe(event, us, route, changes, self.deadlines):
+                    matters = True
+            if not matters:
+                backlogs[who] = Backlog(route, keys)
         if len(changes) > 1:  # in the order of programs, whichever share their histories
             changes.sort(key=lambda change: self._order[change.match.program.name])
         return changes
 
-    def _route(self, names: tuple[str, ...]) -> list[tuple[Group, Steps]]:
+    def catch_up(self) -> None:
+        """Append all events that wait to their histories."""
+        for backlogs in self._lanes.values():
+            for backlog in backlogs.values():
+                backlog.clear()
+
+    def _find_routes(self, key: Any, event: Event) -> list[tuple[Route, Backlogs]]:
         if len(self._routes) >= MOST_ROUTES:
             self._routes.clear()
-        carried, evaluated = frozenset(names), is_evaluated(dict.fromkeys(names))
-        route = self._routes[names] = [
-            (group, group.steps_for(carried, evaluated))
-            for group in self.groups
-            if group.takes(carried, evaluated)
+            for group in self.groups:
+                group.plans.clear()  # they hold routes
+        names, evaluated = frozenset(event.readings), is_evaluated(event.readings)
+        taking = [group for group in self.groups if group.takes(names, evaluated)]
+        lanes = {fields: [group for group in taking if group.fields == fields] for fields in self._lanes}
+        routes = self._routes[key] = [
+            (Route(event, groups), self._lanes[fields]) for fields, groups in lanes.items() if groups
         ]
-        return route
+        return routes
 
     def _slim(self, event: Event) -> Event:
         """The event without its text and unused attributes, since histories store it."""
@@ -347,6 +424,9 @@ class Engine:
         `keep`: how many of the newest histories of each kind stay.
         """
         changes: list[Change] = []
+        for backlogs in self._lanes.values():
+            if (backlog := backlogs.pop((source, subject), None)) is not None:
+                backlog.clear()
         for group in self.groups:
             keys = group.keys_of(source, subject)
             for key in keys[: max(0, len(keys) - keep)]:
@@ -359,6 +439,7 @@ class Engine:
 
     def insufficient(self) -> list[Insufficient]:
         """The histories about which a program cannot say yes or no."""
+        self.catch_up()
         return [
             Insufficient(program, history.source, history.key, history.n, *missing)
             for program, group, k in self.programs

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterator
+from heapq import heapify, heappop, heappush
+from typing import TYPE_CHECKING, Any
 
 from ...language.program import Program, SilenceProgram
 from ...language.three_valued import above
@@ -13,6 +15,9 @@ from ...models.timestamps import format_time, moment
 from ..history import History
 from ..match import CLOSED, OPENED, Change, Match
 from .expressions import Judge, holds, number, reader
+
+if TYPE_CHECKING:
+    from .engine import Group
 
 
 @dataclass(slots=True)
@@ -109,3 +114,60 @@ class Silence:
             details=details,
             explanation=explanation,
         )
+
+
+class Deadlines:
+    """Every silence that waits for its deadline; each stands in the queue of its source at most once.
+
+    Those with the same deadline are in the order of the events before them.
+    """
+
+    def __init__(self) -> None:
+        self.queues: dict[str, list[tuple[int, Any, int, Group, int, History]]] = {}
+        self._pushed = 0
+        self._dropped: dict[str, int] = {}
+
+    def wait(self, group: Group, k: int, history: History) -> None:
+        """Queue a deadline."""
+        state, waits = history.states[k], history.waits[k]
+        deadline = state.deadline
+        if waits is None or waits > deadline:
+            history.waits[k] = deadline
+            self._pushed += 1
+            queue = self.queues.setdefault(history.source, [])
+            heappush(queue, (deadline, state.before.order, self._pushed, group, k, history))
+
+    def drop(self, history: History) -> None:
+        """Drop the deadlines of a removed history; queue entries are cleaned up in batches."""
+        for k, waits in enumerate(history.waits):
+            if waits is None:
+                continue
+            history.waits[k], source = None, history.source
+            self._dropped[source] = self._dropped.get(source, 0) + 1
+            queue = self.queues[source]
+            if 2 * self._dropped[source] > len(queue):
+                queue[:] = [item for item in queue if item[5].waits[item[4]] == item[0]]
+                heapify(queue)
+                del self._dropped[source]
+
+    def forget(self, source: str) -> None:
+        """Let go of a source that no history is left of."""
+        self.queues.pop(source, None)
+        self._dropped.pop(source, None)
+
+    def passed(self, source: str, us: int) -> Iterator[Change]:
+        """The silences of a source whose deadline lies before a moment; they are open from now on."""
+        queue = self.queues.get(source)
+        while queue and queue[0][0] < us:
+            deadline, order, _, group, k, history = heappop(queue)
+            if history.waits[k] != deadline:
+                continue
+            history.waits[k], state = None, history.states[k]
+            if state is None or state.is_open:
+                continue
+            if (state.deadline, state.before.order) != (deadline, order):  # a later event came
+                self.wait(group, k, history)
+                continue
+            machine = group.machines[k]
+            assert isinstance(machine, Silence)
+            yield machine.passed(k, history)

@@ -206,6 +206,7 @@ def _load_state(machine: Machine, data: Any, unpacker: Unpacker) -> Any:
 
 def save_engine(engine: Engine) -> dict[str, Any]:
     """The state of an engine as plain data."""
+    engine.catch_up()
     packer = Packer()
     groups = [_save_group(group, packer) for group in engine.groups]
     return {"groups": groups, "events": packer.events, "links": packer.links}
