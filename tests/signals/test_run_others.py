@@ -99,7 +99,7 @@ def test_states_of_runs_that_stand_still_are_forgotten_and_order_survives_a_rest
     again = Measurer(["progress"])
     again.load(measurer.save())
     assert again.save() == measurer.save()
-    whose = {key[2] for key in measurer._states if key[0] == "progress"}
+    whose = {key[2] for key in measurer.states() if key[0] == "progress"}
     assert len(whose) == MAX_RUNS
     event = told(0, "action", tool="x", result="y", thread=f"r{MAX_RUNS + 49}")
     assert again.measure(event).readings["progress"] == 0
