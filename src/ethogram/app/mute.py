@@ -100,14 +100,18 @@ def matches(glob: str, text: str) -> bool:
 def evidence_events(detections: Iterable[Detection], events: Iterable[Event]) -> dict[tuple[str, str], Event]:
     """The events that are evidence, by source and id."""
     wanted = {
-        (detection.source, evidence.event) for detection in detections for evidence in detection.evidence
+        (detection.source, evidence.event): evidence.at
+        for detection in detections
+        for evidence in detection.evidence
     }
     known = events if isinstance(events, EventCollection) else EventList(events)
-    return known.by_key(wanted)
+    return known.by_key(wanted) if wanted else {}
 
 
 def add_excerpts(detections: Sequence[Detection], events: Iterable[Event]) -> list[Detection]:
     """The detections with a masked excerpt on each piece of evidence whose event has a text."""
+    if isinstance(events, EventCollection) and not events.has("text"):
+        return list(detections)
     texts = {key: excerpt(event) for key, event in evidence_events(detections, events).items()}
     out = []
     for detection in detections:

@@ -44,8 +44,8 @@ class EventCollection(Collection[Event]):
         """Return the sources whose events have no times of their own."""
         return {source for source, timed in self.counts("source", "timed") if not timed}
 
-    def by_key(self, keys: Collection[Key]) -> dict[Key, Event]:
-        """Return the events with these keys."""
+    def by_key(self, keys: Mapping[Key, datetime]) -> dict[Key, Event]:
+        """Return the events with these keys, each at its time."""
         return {(event.source, event.id): event for event in self if (event.source, event.id) in keys}
 
 

@@ -79,7 +79,6 @@ class EventColumns(EventSequence):
     __slots__ = (
         "_asked",
         "_by_row",
-        "_made",
         "fields",
         "ids",
         "measured",
@@ -107,8 +106,6 @@ class EventColumns(EventSequence):
         self.measured = measured or {}
         self._asked = 0
         self._by_row: list[dict[str, Value]] | None = None
-        self._made: dict[str, int] = {}
-        """Rows of ids that were made of content."""
 
     def __len__(self) -> int:
         return len(self.times)
@@ -293,24 +290,14 @@ class EventColumns(EventSequence):
             fields["at"] = moment(int(self.times[row]))
         if readings := self.readings_of(row):
             fields["readings"] = readings
-        made = default_id(self.source, int(self.seq[row]), content_of(fields))
-        self._made[made] = row
-        return made
+        return default_id(self.source, int(self.seq[row]), content_of(fields))
 
-    def by_key(self, keys: Collection[Key]) -> dict[Key, Event]:
-        rows = self._rows_of({own for _, own in keys})
-        events = map(self.event, rows)
+    def by_key(self, keys: Mapping[Key, datetime]) -> dict[Key, Event]:
+        times = np.array(sorted(map(micros, keys.values())), np.int64)
+        place = np.minimum(np.searchsorted(times, self.times), len(times) - 1)
+        rows = np.flatnonzero(times[place] == self.times) if len(times) else times
+        events = map(self.event, rows.tolist())
         return {(event.source, event.id): event for event in events if (event.source, event.id) in keys}
-
-    def _rows_of(self, ids: Collection[str]) -> list[int]:
-        """Return the rows of the events with these ids, in order."""
-        if self.ids is not None:
-            rows = [row for row, own in enumerate(self.ids) if own in ids]
-            if len(rows) == len(ids) or None not in self.ids:
-                return rows
-        if any(name not in self._made for name in ids):
-            return [row for row in range(len(self)) if self.id_of(row) in ids]
-        return sorted(self._made[name] for name in ids)
 
 
 def taken(column: Any, rows: NDArray[np.int64]) -> Any:

@@ -18,7 +18,7 @@ from zlib import crc32
 from ..models import Event, content_hash, micros, moment
 from ..models.limits import Limits
 from ..models.slotted import dataclass, field
-from .batch import Batch, EventCollection, EventList, EventSequence, Faults, Gathered, Place
+from .batch import Batch, EventCollection, EventList, EventSequence, Faults, Gathered, Key, Place
 from .collector import NO_TIME, Collector, SourceState, check_kinds, id_conflict, too_many
 from .errors import BadLine
 from .event_parser import Fields, Rules, event_of
@@ -326,6 +326,9 @@ class EventsOnDisk(EventCollection):
 
     def has(self, name: str) -> bool:
         return self.buckets.has(name) and super().has(name)
+
+    def by_key(self, keys: Mapping[Key, datetime]) -> dict[Key, Event]:
+        return {key: event for part in self.parts() for key, event in part.by_key(keys).items()}
 
     def __len__(self) -> int:
         return self.buckets.total
