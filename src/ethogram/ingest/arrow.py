@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import BadUsage, MissingExtra
-from .column_reader import NAMES, Irregular
+from .column_reader import NAMES, Irregular, Sink
 from .event_columns import Coded, Column
+from .event_parser import Rules
 from .table_reader import TableReader
 
 BATCH_ROWS = 131_072
@@ -46,6 +47,11 @@ def parquet_bytes(table: Any) -> BinaryIO:
 class ArrowReader(TableReader):
     """Takes in record batches; Irregular where a value needs to be looked at by itself."""
 
+    def __init__(self, source: str, rules: Rules, names: Iterable[str], sink: Sink | None = None) -> None:
+        super().__init__(source, rules, names, sink)
+        self._dictionaries: dict[str, tuple[Any, list[str]]] = {}
+        """By field the last dictionary of its texts: batches of one row group have the same."""
+
     def take(self, batches: Iterable[Any]) -> Iterator[None]:
         """Take in record batches, one at a time."""
         import pyarrow
@@ -65,7 +71,13 @@ class ArrowReader(TableReader):
         return _attribute_values(column)
 
     def field_of(self, name: str, column: Any) -> Column:
-        return Coded(*_encoded(column)) if name in NAMES else _texts(column, is_number=name == "seq")
+        if name not in NAMES:
+            return _texts(column, is_number=name == "seq")
+        indices, dictionary = _encoded(column)
+        last = self._dictionaries.get(name)
+        if last is None or not last[0].equals(dictionary):
+            last = self._dictionaries[name] = (dictionary, _words(dictionary))
+        return Coded(indices, last[1])
 
     def times_of(self, column: Any) -> NDArray[np.int64] | None:
         return _times(column)
@@ -111,27 +123,32 @@ def _texts(column: Any, *, is_number: bool = False) -> list[Any]:
         if any(value is not None and not 0 <= value < 2**63 for value in values):
             raise Irregular
         return values
-    indices, words = _encoded(column)
-    known = [*words, None]
+    indices, dictionary = _encoded(column)
+    known = [*_words(dictionary), None]
     return [known[index] for index in indices.tolist()]
 
 
-def _encoded(column: Any) -> tuple[NDArray[np.int64], list[str]]:
-    """Return the number of the text in each row, -1 where absent, and the different texts."""
+def _encoded(column: Any) -> tuple[NDArray[np.int64], Any]:
+    """Return the number of the text in each row, -1 where absent, and the different texts, in Arrow."""
     import pyarrow
 
     kind = column.type
     if pyarrow.types.is_null(kind):
-        return np.full(len(column), -1), []
+        return np.full(len(column), -1), pyarrow.array([], pyarrow.string())
     if not pyarrow.types.is_dictionary(kind):
         text = pyarrow.types.is_string(kind) or pyarrow.types.is_large_string(kind)
         if not text and not getattr(pyarrow.types, "is_string_view", lambda _: False)(kind):
             raise Irregular
         column = column.cast(pyarrow.large_string()).dictionary_encode()
-    words = column.dictionary.to_pylist()
-    if not all(isinstance(word, str) and "\0" not in word for word in words):
+    indices = column.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+    return np.asarray(indices).astype(np.int64), column.dictionary
+
+
+def _words(dictionary: Any) -> list[str]:
+    words: list[str] = dictionary.to_pylist()
+    if None in words or "\0" in "".join(words):
         raise Irregular
-    return np.asarray(column.indices.fill_null(-1).to_numpy(zero_copy_only=False)).astype(np.int64), words
+    return words
 
 
 def _times(column: Any) -> NDArray[np.int64] | None:

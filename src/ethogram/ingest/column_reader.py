@@ -199,15 +199,17 @@ class ColumnReader:
         return checked
 
     def _names(self, name: str, column: Column) -> Column:
-        words = set(column.words if isinstance(column, Coded) else column) - {None}
+        words = column.words if isinstance(column, Coded) else [*dict.fromkeys(column)]
+        if not isinstance(column, Coded) and None in words:
+            words = [word for word in words if word is not None]
         if "" in words and name != "subject":
-            words.discard("")
+            words = [word for word in words if word]
             column = [value or None for value in column]
         if name == "subject" and not all(map(str.strip, words)):
             raise Irregular
         if max(map(len, words), default=0) > self.rules.limits.name:
             raise Irregular
-        if name == "source" and words - {self.source}:
+        if name == "source" and set(words) - {self.source}:
             raise Irregular
         return column
 

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..models.limits import Limits
 from .column_reader import ColumnReader, Fields
-from .event_columns import EventColumns, Readings, coded, taken
+from .event_columns import Coded, Column, EventColumns, Readings, coded, taken
 from .event_parser import Rules
 from .spill import BUCKETS, BucketFolder, bucket_of, pieces_of, put_piece
+
+MOST_KNOWN = 500_000
+"""Subjects whose bucket is remembered."""
 
 
 class ColumnBuckets(BucketFolder):
@@ -25,6 +29,8 @@ class ColumnBuckets(BucketFolder):
         self.fields: set[str] = set()
         self.readings: set[str] = set()
         self.kinds: set[str | None] = set()
+        self._known = _BucketOf(source, count)
+        self._last: tuple[list[str], NDArray[np.uint16]] = [], np.empty(0, np.uint16)
 
     def put(
         self,
@@ -42,8 +48,12 @@ class ColumnBuckets(BucketFolder):
         self.readings |= readings.keys()
         self.kinds |= set(fields.get("kind", (None,)))
         subjects = coded(fields["subject"])
-        buckets = [bucket_of(self.source, word, len(self.paths)) for word in subjects.words]
-        of_rows = np.array(buckets, np.uint16)[subjects.codes]
+        if len(self._known) > MOST_KNOWN:
+            self._known.clear()
+        if self._last[0] is not subjects.words:
+            buckets = map(self._known.__getitem__, subjects.words)
+            self._last = subjects.words, np.fromiter(buckets, np.uint16, len(subjects.words))
+        of_rows = self._last[1][subjects.codes]
         order = np.argsort(of_rows, kind="stable")
         ends = np.cumsum(np.bincount(of_rows, minlength=len(self.paths))).tolist()
         seq, times = seq[order], times[order]
@@ -60,7 +70,7 @@ class ColumnBuckets(BucketFolder):
                         timed,
                         seq[cut].tobytes(),
                         times[cut].tobytes(),
-                        {name: list(column[cut]) for name, column in own.items()},
+                        {name: _packed_texts(column[cut]) for name, column in own.items()},
                         {name: _packed(column[cut]) for name, column in measured.items()},
                     ),
                 )
@@ -73,11 +83,35 @@ def read_columns(path: Path) -> EventColumns:
     for source, timed, seq, times, fields, readings in pieces_of(path):
         reader = reader or ColumnReader(source, Rules(Limits(), {}))
         unpacked = {name: _unpacked(column) for name, column in readings.items()}
-        reader.keep(_numbers(seq), _numbers(times), fields, unpacked, timed=timed)
+        texts = {name: _unpacked_texts(column) for name, column in fields.items()}
+        reader.keep(_numbers(seq), _numbers(times), texts, unpacked, timed=timed)
     if reader is None:
         empty = np.empty(0, np.int64)
         return EventColumns("", empty, empty, None, {"subject": []}, {}, timed=True)
     return reader.columns()
+
+
+class _BucketOf(dict[str, int]):
+    """The bucket of each subject met lately."""
+
+    def __init__(self, source: str, count: int) -> None:
+        self._source, self._count = source, count
+
+    def __missing__(self, subject: str) -> int:
+        self[subject] = bucket = bucket_of(self._source, subject, self._count)
+        return bucket
+
+
+def _packed_texts(column: Column) -> Any:
+    if not isinstance(column, Coded):
+        return column
+    used, codes = np.unique(column.codes, return_inverse=True)
+    words = [column.words[code] for code in used.tolist() if code >= 0]
+    return words, (codes - int(len(used) > len(words))).astype(np.int32).tobytes()
+
+
+def _unpacked_texts(column: Any) -> Column:
+    return column if isinstance(column, list) else Coded(np.frombuffer(column[1], np.int32), column[0])
 
 
 def _packed(column: Readings) -> bytes | list[str | None]:

@@ -30,7 +30,7 @@ from .streams import BOM, GZIP, decompress, read_head, rewind
 STDIN = "-"
 PROGRESS_STEP = 8192
 """Records between two calls of `progress`."""
-BUCKET_BYTES = 4 * 2**20
+BUCKET_BYTES, COLUMN_BUCKET_BYTES = 4 * 2**20, 16 * 2**20
 MOST_BUCKETS = 200
 """Not more, since each is an open file while it is written."""
 GZIP_RATIO = 8
@@ -189,10 +189,11 @@ def gather_events(
     rules = _rules(limits, kinds, ranges, latest)
     files = _find(paths)
     size = sum(file.size * (GZIP_RATIO if file.path.endswith(".gz") else 1) for file in files)
-    buckets = min(MOST_BUCKETS, max(BUCKETS, size // BUCKET_BYTES))
-    where = None if COLUMNS_RATIO * size <= memory else (buckets, folder)
+    large = min(MOST_BUCKETS, 2 + size // COLUMN_BUCKET_BYTES)
+    where = None if COLUMNS_RATIO * size <= memory else (large, folder)
     if (gathered := _read_columns(files, source, rules, progress, where)) is not None:
         return gathered
+    buckets = min(MOST_BUCKETS, max(BUCKETS, size // BUCKET_BYTES))
     collector = SpillingCollector(source, rules, memory, count=buckets, folder=folder)
     try:
         return _checked(collector.gathered(_read_files(files, stdin, rules, collector, progress)), skip_bad)

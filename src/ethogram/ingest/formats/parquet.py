@@ -79,7 +79,9 @@ def _open(file: Input) -> tuple[Any, int]:
         _check(metadata, size, file.limits)
         # A text that many rows share is held once: unpacked, a kilobyte could fill the memory.
         shared = [name for name, _ in _dictionaries(metadata) if "." not in name]
-        parquet = pyarrow.parquet.ParquetFile(stream, metadata=metadata, read_dictionary=shared)
+        parquet = pyarrow.parquet.ParquetFile(
+            stream, metadata=metadata, read_dictionary=shared, pre_buffer=False
+        )
         return parquet, file.limits.most_unpacked(size)
     except (pyarrow.ArrowException, OSError, ValueError) as error:
         raise Unreadable(f"not a whole Parquet file: {_first_line(error)}") from None
