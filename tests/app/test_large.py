@@ -267,6 +267,7 @@ def test_columns_on_disk_are_the_columns_in_memory(
 ):
     monkeypatch.setattr(reader, "COLUMNS_FROM", 0)
     monkeypatch.setattr(line_reader, "CHUNK", 2_000)
+    monkeypatch.setattr(line_reader, "MANY_SIGNALS", 2)
     rng = random.Random(5)
     lines = []
     for k in range(300):
@@ -281,6 +282,7 @@ def test_columns_on_disk_are_the_columns_in_memory(
             line |= {"target": "s3", "kind": rng.choice(["message", "action"])}
             line |= {"text": rng.choice(["Act now!", "Hello"]), "attributes": {"n": [k]}}
             line["readings"]["mood"] = rng.choice(["glad", "sad"])
+            line["readings"] |= {rng.choice(["MAN_LOVEBOMB", "MAN_INJECTION"]): 0.5} if k % 7 == 0 else {}
             if rng.random() < 0.5:
                 line["thread"] = f"t{rng.randrange(3)}"
         lines.append(json.dumps(line))

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from ethogram.errors import BadEvents
 from ethogram.ingest import line_reader, read_events, reader
 from ethogram.ingest.batch import Batch
-from ethogram.ingest.event_columns import EventColumns
+from ethogram.ingest.event_columns import THIN, EventColumns
 from ethogram.models.limits import Limits
 
 RANGES = {"compassion": (0.0, 1.0), "mood": ("glad", "sad")}
@@ -85,16 +85,22 @@ LINES = st.fixed_dictionaries(
     lines=st.lists(LINES, min_size=1, max_size=8),
     kind=st.sampled_from(["any", "regular", "alike"]),
     chunk=st.sampled_from([64, 2**20]),
+    many=st.sampled_from([0, 32]),
     odd=st.sampled_from(["", "\n", " \r\n", "\n{", '{"subject": "a", "subject": "b"}\n', "[]\n", "\ufeff"]),
     escaped=st.booleans(),
 )
-@example(lines=[{"subject": "a", "seq": 0}, {"subject": "a"}], kind="alike", chunk=64, odd="", escaped=True)
-@example(lines=[{"subject": "a", "text": "b" * 60}], kind="any", chunk=64, odd="\n", escaped=True)
-@example(lines=[{"subject": "a", "readings": {"risk": 1.0}}], kind="alike", chunk=64, odd="", escaped=True)
+@example(
+    lines=[{"subject": "a", "seq": 0}, {"subject": "a"}], kind="alike", chunk=64, many=0, odd="", escaped=True
+)
+@example(lines=[{"subject": "a", "text": "b" * 60}], kind="any", chunk=64, many=0, odd="\n", escaped=True)
+@example(
+    lines=[{"subject": "a", "readings": {"risk": 1.0}}], kind="alike", chunk=64, many=0, odd="", escaped=True
+)
 def test_columns_are_what_the_lines_say(
     lines: list[dict[str, Any]],
     kind: str,
     chunk: int,
+    many: int,
     odd: str,
     escaped: bool,
     tmp_path_factory: pytest.TempPathFactory,
@@ -111,6 +117,8 @@ def test_columns_are_what_the_lines_say(
     path.write_text("".join(json.dumps(line, ensure_ascii=escaped) + "\n" for line in lines) + odd, "utf-8")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(line_reader, "CHUNK", chunk)
+        patch.setattr(line_reader, "MANY_SIGNALS", many)
+        patch.setattr(line_reader, "THIN", 1 if many == 0 else THIN)
         columns, expected = both(path, patch)
     if columns is not None:
         assert isinstance(expected, Batch)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from ..models import micros
 from .errors import BadLine
-from .event_columns import Coded, Column, EventColumns, Readings, in_order
+from .event_columns import Coded, Column, EventColumns, Readings, Sparse, in_order
 from .event_parser import CATEGORY, LARGEST, LAST_SECOND, NUMBER, Rules, checked_attributes, signal_name
 
 NAMES = ("source", "subject", "target", "reply_to", "thread", "session", "kind")
@@ -95,7 +95,8 @@ class ColumnReader:
         self._seq: list[NDArray[np.int64]] = []
         self._times: list[NDArray[np.int64]] = []
         self._chunks: list[tuple[int, dict[str, Readings]]] = []
-        self._kinds: dict[str, type] = {}
+        self._texts: dict[str, bool] = {}
+        """Whether a signal is a text."""
         self._hashes: list[NDArray[np.int64]] = []
         self._lacks_ids = self._has_seq = False
 
@@ -173,7 +174,8 @@ class ColumnReader:
 
     def _learn_kinds(self, readings: dict[str, Readings]) -> None:
         for name, column in readings.items():
-            if _has_values(column) and self._kinds.setdefault(name, type(column)) is not type(column):
+            is_text = isinstance(column, list)
+            if _has_values(column) and self._texts.setdefault(name, is_text) is not is_text:
                 raise Irregular
 
     def _checked(self, rows: int, fields: Mapping[str, Column]) -> Fields:
@@ -288,17 +290,35 @@ class ColumnReader:
     def _joined(self) -> dict[str, Readings]:
         """Return the readings of all chunks by signal."""
         out: dict[str, Readings] = {}
-        for name, kind in self._kinds.items():
+        for name, is_text in self._texts.items():
             parts = [(rows, readings.pop(name, None)) for rows, readings in self._chunks]
-            if kind is list:
+            if is_text:
                 texts = (part if isinstance(part, list) else [None] * rows for rows, part in parts)
                 out[name] = list(chain.from_iterable(texts))
+            elif any(isinstance(part, Sparse) for _, part in parts):
+                out[name] = _joined_sparse(parts)
             else:
-                filled = [np.full(rows, np.nan) if part is None else np.asarray(part) for rows, part in parts]
-                out[name] = np.concatenate(filled)
+                filled = [np.full(rows, np.nan) if part is None else part for rows, part in parts]
+                out[name] = np.concatenate(filled)  # type: ignore[arg-type]
         self._chunks.clear()
         return out
 
 
+def _joined_sparse(parts: list[tuple[int, Readings | None]]) -> Readings:
+    rows, values, start = [], [], 0
+    for size, part in parts:
+        thin = part
+        if isinstance(part, np.ndarray):
+            at = np.flatnonzero(part == part)
+            thin = Sparse(at, part[at], size)
+        if isinstance(thin, Sparse):
+            rows.append(thin.rows + start)
+            values.append(thin.values)
+        start += size
+    return Sparse(np.concatenate(rows), np.concatenate(values), start)
+
+
 def _has_values(part: Readings) -> bool:
-    return isinstance(part, list) or bool((part == part).any())
+    return isinstance(part, list) or bool(
+        len(part.rows) if isinstance(part, Sparse) else (part == part).any()
+    )

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ..models.limits import Limits
 from .column_reader import ColumnReader, Fields
-from .event_columns import Coded, Column, EventColumns, Readings, coded, taken
+from .event_columns import Coded, Column, EventColumns, Readings, Sparse, coded, places_of, taken
 from .event_parser import Rules
 from .spill import BUCKETS, BucketFolder, bucket_of, pieces_of, put_piece
 
@@ -58,7 +58,11 @@ class ColumnBuckets(BucketFolder):
         ends = np.cumsum(np.bincount(of_rows, minlength=len(self.paths))).tolist()
         seq, times = seq[order], times[order]
         own = {name: taken(column, order) for name, column in fields.items()}
-        measured = {name: taken(column, order) for name, column in readings.items()}
+        places = places_of(order, len(order))
+        measured: dict[str, Any] = {
+            name: column.moved(places, len(order)) if isinstance(column, Sparse) else taken(column, order)
+            for name, column in readings.items()
+        }
         start = 0
         for file, end in zip(self._open(), ends, strict=True):
             if start < end:
@@ -71,7 +75,11 @@ class ColumnBuckets(BucketFolder):
                         seq[cut].tobytes(),
                         times[cut].tobytes(),
                         {name: _packed_texts(column[cut]) for name, column in own.items()},
-                        {name: _packed(column[cut]) for name, column in measured.items()},
+                        {
+                            name: packed
+                            for name, column in measured.items()
+                            if (packed := _packed(column, start, end)) is not None
+                        },
                     ),
                 )
             start = end
@@ -114,12 +122,21 @@ def _unpacked_texts(column: Any) -> Column:
     return column if isinstance(column, list) else Coded(np.frombuffer(column[1], np.int32), column[0])
 
 
-def _packed(column: Readings) -> bytes | list[str | None]:
-    return column if isinstance(column, list) else column.tobytes()
+def _packed(column: Readings, start: int, end: int) -> Any:
+    """Return some rows of a column as plain data; None where they have no number."""
+    if not isinstance(column, Sparse):
+        return column[start:end] if isinstance(column, list) else column[start:end].tobytes()
+    first, last = np.searchsorted(column.rows, [start, end]).tolist()
+    if first == last:
+        return None
+    return (column.rows[first:last] - start).tobytes(), column.values[first:last].tobytes(), end - start
 
 
-def _unpacked(column: bytes | list[str | None]) -> Readings:
-    return column if isinstance(column, list) else np.frombuffer(column, np.float64)
+def _unpacked(packed: Any) -> Readings:
+    if isinstance(packed, tuple):
+        rows, values, size = packed
+        return Sparse(_numbers(rows), np.frombuffer(values, np.float64), size)
+    return packed if isinstance(packed, list) else np.frombuffer(packed, np.float64)
 
 
 def _numbers(content: bytes) -> NDArray[np.int64]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from copy import copy
@@ -17,8 +18,50 @@ from .batch import Drop, EventList, EventSequence, Key, RowsAbout, Unknown, with
 from .event_parser import content_of
 
 Column = Sequence[Any]
-Readings = NDArray[np.float64] | list[str | None]
+THIN = 4
+"""A signal is held by its events where fewer than one in so many have it, and there are MANY_SIGNALS."""
+MANY_SIGNALS = 32
+
+
+class Sparse:
+    """The numbers of a signal that few events have: `rows`, in order, and their values."""
+
+    __slots__ = ("rows", "size", "values")
+
+    def __init__(self, rows: NDArray[np.int64], values: NDArray[np.float64], size: int) -> None:
+        self.rows, self.values, self.size = rows, values, size
+
+    def __len__(self) -> int:
+        return self.size
+
+    def __getitem__(self, row: int) -> float:
+        place = int(np.searchsorted(self.rows, row))
+        return float(self.values[place]) if place < len(self.rows) and self.rows[place] == row else math.nan
+
+    def dense(self) -> NDArray[np.float64]:
+        """Return the values of all rows, NaN where there is none."""
+        out = np.full(self.size, np.nan)
+        out[self.rows] = self.values
+        return out
+
+    def moved(self, places: NDArray[np.int64], size: int) -> Sparse:
+        """Return the column after rows have moved to other places, -1 for those that are left out."""
+        rows = places[self.rows]
+        order = np.argsort(rows, kind="stable")
+        order = order[np.searchsorted(rows[order], 0) :]
+        return Sparse(rows[order], self.values[order], size)
+
+
+Readings = NDArray[np.float64] | list[str | None] | Sparse
 """The values of one signal: numbers with NaN, or categories with None, where there is none."""
+
+
+def thinned(column: Readings) -> Readings:
+    """Return the column by its rows, where few have a number."""
+    if not isinstance(column, np.ndarray):
+        return column
+    rows = np.flatnonzero(column == column)
+    return Sparse(rows, column[rows], len(column)) if THIN * len(rows) < len(column) else column
 
 
 WIDE, FEW = 16, 256
@@ -165,6 +208,7 @@ class EventColumns(EventSequence):
         return column if absent is None else (absent if value is None else value for value in column)
 
     def take(self, rows: Sequence[int] | NDArray[np.int64]) -> EventColumns:
+        """Return the events of some rows, each there once at most."""
         at = np.asarray(rows, np.int64)
         measured = {}
         if self.measured:
@@ -177,7 +221,7 @@ class EventColumns(EventSequence):
             self.seq[at],
             None if self.ids is None else taken(self.ids, at),
             {name: taken(column, at) for name, column in self.fields.items()},
-            {name: taken(column, at) for name, column in self.readings.items()},
+            self._moved_readings(at),
             timed=taken(self.timed, at) if isinstance(self.timed, np.ndarray) else self.timed,
             measured=measured,
         )
@@ -222,7 +266,15 @@ class EventColumns(EventSequence):
         at = np.asarray(rows, np.int64)
         changed = (own for own, row in enumerate(rows) if own in self.measured or row in self.measured)
         measured = {row: with_readings_of(self.event(row), self.event(rows[row])) for row in changed}
-        return self._with({name: taken(column, at) for name, column in self.readings.items()}, measured)
+        return self._with(self._moved_readings(at), measured)
+
+    def _moved_readings(self, rows: NDArray[np.int64]) -> dict[str, Readings]:
+        """Return the readings of some rows, each there once at most."""
+        places = places_of(rows, len(self))
+        return {
+            name: column.moved(places, len(rows)) if isinstance(column, Sparse) else taken(column, rows)
+            for name, column in self.readings.items()
+        }
 
     def unknown_readings(self, known: Collection[str], most: int) -> Unknown:
         first: list[tuple[int, str, int]] = []
@@ -307,8 +359,17 @@ def taken(column: Any, rows: NDArray[np.int64]) -> Any:
     return [column[row] for row in rows.tolist()]
 
 
+def places_of(rows: NDArray[np.int64], size: int) -> NDArray[np.int64]:
+    """Return where each of `size` rows is among these, -1 where it is not."""
+    places = np.full(size, -1)
+    places[rows] = np.arange(len(rows))
+    return places
+
+
 def _rows_with(column: Readings) -> NDArray[np.int64]:
     """Return the rows that have a reading."""
+    if isinstance(column, Sparse):
+        return column.rows
     if isinstance(column, np.ndarray):
         return np.flatnonzero(column == column)
     return np.flatnonzero([value is not None for value in column])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from itertools import chain
@@ -20,7 +21,7 @@ from ..models import micros
 from ..models.limits import FREE_RECORDS
 from .column_reader import NAMES, ColumnReader, Irregular, Sink
 from .errors import BadLine
-from .event_columns import Readings
+from .event_columns import MANY_SIGNALS, THIN, Readings, Sparse
 from .event_parser import LARGEST_SEQ, Rules
 from .streams import BOM, decode, parse
 
@@ -28,8 +29,6 @@ CHUNK = 4 * 2**20
 """Bytes decoded at once."""
 MOST_BLANK = 1_000
 """Blank lines of a chunk, beyond one for each row: a file with more is read line by line."""
-MANY_NAMES = 64
-"""Signals of a chunk from which on most rows have few of them."""
 NANOSECONDS = re.compile(rb'\.\d{7,}(?:[Zz]|[+-]\d\d:?\d\d)"')
 _LONG = re.compile(rb"[:\[,]\s*-?\d{19}")
 """An integer that the decoder may turn into a float."""
@@ -233,14 +232,39 @@ class LineReader(ColumnReader):
         columns: dict[str, Any]
         if sizes == {len(names)} and len(names) > 1:
             columns = dict(zip(names, zip(*map(itemgetter(*names), dicts), strict=True), strict=True))
-        elif len(names) <= MANY_NAMES:
+        elif len(names) <= MANY_SIGNALS:
             columns = {name: [row.get(name) for row in dicts] for name in names}
         else:
-            columns = {name: [None] * len(dicts) for name in names}
-            for number, row in enumerate(dicts):
-                for name, value in row.items():
-                    columns[name][number] = value
+            return self._by_signal(dicts)
         return {name: self.reading(name, column) for name, column in columns.items()}
+
+    def _by_signal(self, dicts: Sequence[dict[str, Any]]) -> dict[str, Readings]:
+        """Return the readings of a chunk with many signals, of which most rows have few."""
+        counts = Counter(chain.from_iterable(dicts))
+        cells: dict[str, tuple[list[int], list[Any]]] = {
+            name: ([], []) for name, count in counts.items() if THIN * count < len(dicts)
+        }
+        for number, row in enumerate(dicts):
+            for name in row.keys() & cells.keys():
+                if (value := row[name]) is not None:
+                    rows, values = cells[name]
+                    rows.append(number)
+                    values.append(value)
+        return {
+            name: self._thin(name, *cells[name], len(dicts))
+            if name in cells
+            else self.reading(name, [row.get(name) for row in dicts])
+            for name in counts
+        }
+
+    def _thin(self, name: str, rows: list[int], values: list[Any], size: int) -> Readings:
+        known = self.reading(name, values)
+        if isinstance(known, np.ndarray):
+            return Sparse(np.array(rows, np.int64), known, size)
+        texts: list[str | None] = [None] * size
+        for row, value in zip(rows, values, strict=True):
+            texts[row] = value
+        return texts
 
 
 def _check_keys(chunk: bytes, lines: list[bytes], keys: int, attributes: Sequence[Any]) -> None:

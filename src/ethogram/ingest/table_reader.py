@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from .column_reader import ColumnReader, Irregular, Sink
 from .errors import BadLine
-from .event_columns import Column, Readings
+from .event_columns import MANY_SIGNALS, Column, Readings, thinned
 from .event_parser import Rules
 from .tables import ATTRIBUTES, OBJECTS, READINGS, Table
 
@@ -32,9 +32,11 @@ class TableReader(ColumnReader):
         readings: dict[str, Readings] = {}
         attributes: dict[str, Sequence[Any]] = {}
         times = None
+        is_wide = sum(place.place == READINGS for place in self.table.columns) > MANY_SIGNALS
         for number, (place, column) in enumerate(zip(self.table.columns, columns, strict=True)):
             if place.place == READINGS:
-                readings[place.name] = self.reading(place.name, self.readings_of(place.name, column))
+                own = self.reading(place.name, self.readings_of(place.name, column))
+                readings[place.name] = thinned(own) if is_wide else own
             elif place.place == ATTRIBUTES:
                 attributes[place.name] = self.attributes_of(column)
             elif place.name in OBJECTS:

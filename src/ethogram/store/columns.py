@@ -12,7 +12,7 @@ from msgspec import DecodeError
 from msgspec.json import Decoder
 
 from ..ingest.batch import EventList, EventSequence, without_readings
-from ..ingest.event_columns import Coded, Column, EventColumns, Readings, in_order
+from ..ingest.event_columns import MANY_SIGNALS, THIN, Coded, Column, EventColumns, Readings, Sparse, in_order
 from ..models import INPUT_SCORER, Event, Reading
 from ..models.slotted import replace
 from .protocol import Source, Who
@@ -104,11 +104,14 @@ def _readings(texts: Sequence[str | None]) -> tuple[dict[str, Readings], dict[in
             at, values = cells.setdefault(name, ([], []))
             at.append(row)
             values.append(value)
-    return {name: _column(len(rows), *cells[name]) for name in sorted(cells)}, scored
+    wide = len(cells) > MANY_SIGNALS
+    return {name: _column(len(rows), *cells[name], wide) for name in sorted(cells)}, scored
 
 
-def _column(size: int, rows: list[int], values: list[Any]) -> Readings:
+def _column(size: int, rows: list[int], values: list[Any], is_thin: bool) -> Readings:
     if set(map(type, values)) <= {float, int}:
+        if is_thin and THIN * len(rows) < size:
+            return Sparse(np.array(rows, np.int64), np.array(values, np.float64), size)
         numbers = np.full(size, np.nan)
         numbers[rows] = values
         return numbers

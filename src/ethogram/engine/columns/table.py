@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...ingest.event_columns import EventColumns, coded
+from ...ingest.event_columns import EventColumns, Sparse, coded
 from ...language.ast import Expr
 from ...language.history import FIELDS
 from ...models import TRAITS, Event, is_evaluated, is_indicator_name, micros
@@ -340,9 +340,12 @@ class LineTable(EventTable):
 
     def _evaluated(self) -> Mask:
         evaluated = np.zeros(self.rows, bool)
-        for name in self.lines.readings:
+        for name, own in self.lines.readings.items():
             if name in TRAITS or is_indicator_name(name):
-                evaluated |= self.column("reading", name).known(self.rows)
+                if isinstance(own, Sparse):
+                    evaluated[own.rows] = True
+                else:
+                    evaluated |= self.column("reading", name).known(self.rows)
         for row, event in self.measured.items():
             evaluated[row] = evaluated[row] or is_evaluated(event.readings)
         return evaluated
@@ -374,6 +377,8 @@ class LineTable(EventTable):
 
     def _readings(self, name: str) -> Column:
         own = self.lines.readings.get(name)
+        if isinstance(own, Sparse):
+            own = own.dense()
         if not self.measured:
             if own is None:
                 return Column()
