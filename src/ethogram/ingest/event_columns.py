@@ -64,10 +64,6 @@ def thinned(column: Readings) -> Readings:
     return Sparse(rows, column[rows], len(column)) if THIN * len(rows) < len(column) else column
 
 
-WIDE, FEW = 16, 256
-"""Names of readings, and events asked for, above which readings are held by row."""
-
-
 class Coded(Sequence[str | None]):
     """A column of texts in which each text is there once: `words`, and the number of the word in each row.
 
@@ -120,8 +116,7 @@ class EventColumns(EventSequence):
     """
 
     __slots__ = (
-        "_asked",
-        "_by_row",
+        "_thin",
         "fields",
         "ids",
         "measured",
@@ -147,8 +142,7 @@ class EventColumns(EventSequence):
         self.source, self.times, self.seq, self.ids = source, times, seq, ids
         self.fields, self.readings, self.timed = fields, readings, timed
         self.measured = measured or {}
-        self._asked = 0
-        self._by_row: list[dict[str, Value]] | None = None
+        self._thin: _ByRow | None = None
 
     def __len__(self) -> int:
         return len(self.times)
@@ -226,6 +220,13 @@ class EventColumns(EventSequence):
             measured=measured,
         )
 
+    def of_subjects(self, whose: Collection[tuple[str, str]]) -> EventSequence:
+        subjects = self.fields["subject"]
+        if "source" in self.fields or not isinstance(subjects, Coded):
+            return super().of_subjects(whose)
+        wanted = np.array([(self.source, word) in whose for word in subjects.words], bool)
+        return self.take(np.flatnonzero(wanted[subjects.codes]))
+
     def until(self, at: datetime) -> EventColumns:
         rows = int(np.searchsorted(self.times, micros(at), "right"))
         return self if rows == len(self) else self.take(range(rows))
@@ -290,7 +291,7 @@ class EventColumns(EventSequence):
             # An id made of content is that of the content as it was.
             self.ids = result.ids = [self.id_of(row) for row in range(len(self))]
         result.readings, result.measured = readings, measured
-        result._asked, result._by_row = 0, None
+        result._thin = None
         return result
 
     def event(self, row: int) -> Event:
@@ -309,27 +310,23 @@ class EventColumns(EventSequence):
 
     def readings_of(self, row: int) -> dict[str, Value]:
         """Return the readings of a row."""
-        if len(self.readings) > WIDE:
-            # Most names are on few events: where many are asked for, the columns are read once.
-            self._asked += 1
-            if self._asked > FEW:
-                self._by_row = self._by_row or self._read_by_row()
-                return self._by_row[row]
         out: dict[str, Value] = {}
         for name, column in self.readings.items():
+            if isinstance(column, Sparse):
+                continue
             value = column[row]
             if isinstance(value, str):
                 out[name] = value
             elif value is not None and value == value:
                 out[name] = float(value)
-        return out
-
-    def _read_by_row(self) -> list[dict[str, Value]]:
-        out: list[dict[str, Value]] = [{} for _ in range(len(self))]
-        for name, column in self.readings.items():
-            for row in _rows_with(column).tolist():
-                value = column[row]
-                out[row][name] = value if isinstance(value, str) else float(value or 0.0)
+        if self._thin is None:
+            self._thin = _by_row(
+                {name: own for name, own in self.readings.items() if isinstance(own, Sparse)}
+            )
+        names, rows, of, values = self._thin
+        first, last = np.searchsorted(rows, [row, row + 1]).tolist()
+        for place in range(first, last):
+            out[names[of[place]]] = float(values[place])
         return out
 
     def id_of(self, row: int) -> str:
@@ -357,6 +354,19 @@ def taken(column: Any, rows: NDArray[np.int64]) -> Any:
     if isinstance(column, (Coded, np.ndarray)):
         return column[rows]
     return [column[row] for row in rows.tolist()]
+
+
+_ByRow = tuple[list[str], NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]
+"""Names of sparse columns; then, in order of rows, the rows, numbers of the names and values."""
+
+
+def _by_row(columns: Mapping[str, Sparse]) -> _ByRow:
+    none = np.empty(0, np.int64)
+    rows = np.concatenate([none, *(own.rows for own in columns.values())])
+    order = np.argsort(rows, kind="stable")
+    of = np.repeat(np.arange(len(columns)), [len(own.rows) for own in columns.values()])
+    values = np.concatenate([np.empty(0), *(own.values for own in columns.values())])
+    return list(columns), rows[order], of[order], values[order]
 
 
 def places_of(rows: NDArray[np.int64], size: int) -> NDArray[np.int64]:

@@ -32,7 +32,7 @@ MOST_BLANK = 1_000
 NANOSECONDS = re.compile(rb'\.\d{7,}(?:[Zz]|[+-]\d\d:?\d\d)"')
 _LONG = re.compile(rb"[:\[,]\s*-?\d{19}")
 """An integer that the decoder may turn into a float."""
-_UTC = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,6})?Z")
+_UTC = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,6})?)(?:Z|\+00:00)")
 MOST_MISSES = 2
 """Chunks whose lines are not all alike, after which that is not tried any more."""
 _UNDECODABLE = (DecodeError, UnicodeDecodeError, RecursionError)
@@ -70,10 +70,14 @@ _ROWS, _NUMERIC_ROWS = Decoder(Row), Decoder(NumericRow)
 
 
 class Alike:
-    """Decodes lines with the same keys and times as written as in the first one, as in most files."""
+    """Decodes lines with the keys of the first one and times written like its time, as in most files.
 
-    def __init__(self, first: dict[str, Any]) -> None:
-        self.names = list(first.get("readings", ()))
+    Also the readings have the same names, unless it is `wide`.
+    """
+
+    def __init__(self, first: dict[str, Any], wide: bool) -> None:
+        self.first, self.wide = first, wide
+        self.names = [] if wide else list(first.get("readings", ()))
         numbers = {f"n{number}": name for number, name in enumerate(self.names)}
         at = first.get("at")
         self.at = at if isinstance(at, str) and _UTC.fullmatch(at) else None
@@ -83,7 +87,9 @@ class Alike:
             "at": Aware if self.at is None else str,
             "seq": Place,
             "attributes": dict[str, Any],
-            "readings": _struct("Numbers", dict.fromkeys(numbers, float), numbers),
+            "readings": dict[str, float]
+            if wide
+            else _struct("Numbers", dict.fromkeys(numbers, float), numbers),
         }
         self.fields = {name: kinds[name] for name in Row.__struct_fields__ if name in first}
         self._decoder = Decoder(_struct("Alike", self.fields))
@@ -97,23 +103,30 @@ class Alike:
         except _UNDECODABLE:
             return None
         has_empty = None in first.values() or row.readings == {}
-        return None if has_empty or len(first) < 2 else cls(first)
+        return None if has_empty or len(first) < 2 else cls(first, wide=False)
 
-    def decode(self, chunk: bytes) -> tuple[int, dict[str, Sequence[Any]], NDArray[np.float64]] | None:
-        """Return how many rows there are, their fields, and their readings, one row for each signal."""
+    def widened(self) -> Alike | None:
+        """Return the decoder of lines whose readings have other names, None where this is one."""
+        return None if self.wide or "readings" not in self.first else Alike(self.first, wide=True)
+
+    def decode(self, chunk: bytes) -> tuple[int, dict[str, Sequence[Any]], Any] | None:
+        """Return how many rows there are, their fields, and their readings: by signal, or by row if wide."""
         try:
             rows = self._decoder.decode_lines(chunk)
         except _UNDECODABLE:
             return None
         fields: dict[str, Any] = dict(zip(self.fields, zip(*map(astuple, rows), strict=True), strict=True))
-        values = chain.from_iterable(map(astuple, fields.pop("readings", ())))
-        shape = len(rows), len(self.names)
-        numbers = np.fromiter(values, np.float64, shape[0] * shape[1]).reshape(shape)
         if self.at is not None:
             times = _utc_times(fields["at"], self.at)
             if times is None:
                 return None
             fields["at"] = times
+        readings = fields.pop("readings", ())
+        if self.wide:
+            return len(rows), fields, readings
+        shape = len(rows), len(self.names)
+        values = chain.from_iterable(map(astuple, readings))
+        numbers = np.fromiter(values, np.float64, shape[0] * shape[1]).reshape(shape)
         return len(rows), fields, numbers.T.copy()
 
 
@@ -122,8 +135,10 @@ def _struct(name: str, fields: dict[str, Any], rename: dict[str, str] | None = N
 
 
 def _utc_times(texts: Sequence[str], like: str) -> NDArray[np.int64] | None:
-    """Return times written like one that ends in Z, in microseconds; None where one is not."""
+    """Return times of UTC written like this one, in microseconds; None where one is not."""
     size = len(like)
+    written = _UTC.fullmatch(like)
+    assert written is not None
     try:
         cells = np.array(texts, f"S{size + 1}")
         signs = cells.view(np.uint8).reshape(len(texts), size + 1)
@@ -131,7 +146,7 @@ def _utc_times(texts: Sequence[str], like: str) -> NDArray[np.int64] | None:
         digit = (model >= ord("0")) & (model <= ord("9"))
         if (signs[:, ~digit] != model[~digit]).any() or (signs[:, digit] - ord("0") > 9).any():
             return None
-        return cells.astype(f"S{size - 1}").astype("datetime64[us]").astype(np.int64)
+        return cells.astype(f"S{len(written[1])}").astype("datetime64[us]").astype(np.int64)
     except ValueError:
         return None
 
@@ -196,19 +211,25 @@ class LineReader(ColumnReader):
         if self._alike is None:
             self._alike = Alike.of(lines[0])
         decoded = None if self._alike is None else self._alike.decode(chunk)
+        if decoded is None and self._alike is not None and (wide := self._alike.widened()) is not None:
+            self._alike, decoded = wide, wide.decode(chunk)
         if self._alike is None or decoded is None:
             self._alike, self._misses = None, self._misses + 1
             return False
-        rows, fields, numbers = decoded
+        rows, fields, own = decoded
         names = self._alike.names
         if len(names) > self.rules.limits.readings:
             raise Irregular
         self._check_lines(lines, rows)
-        _check_keys(chunk, lines, rows * (len(self._alike.fields) + len(names)), fields.get("attributes", ()))
+        keys = rows * (len(self._alike.fields) + len(names)) + (sum(map(len, own)) if self._alike.wide else 0)
+        _check_keys(chunk, lines, keys, fields.get("attributes", ()))
         times: Any = fields.pop("at", None)
         if times is not None and self._alike.at is None:
             times = self._times_of(times, chunk)
-        readings = {name: self.reading(name, own) for name, own in zip(names, numbers, strict=True)}
+        if self._alike.wide:
+            readings = self._readings(own)
+        else:
+            readings = {name: self.reading(name, column) for name, column in zip(names, own, strict=True)}
         self.add_chunk(rows, times, fields, readings)
         return True
 
@@ -225,35 +246,28 @@ class LineReader(ColumnReader):
     def _readings(self, rows: Sequence[dict[str, Any] | None]) -> dict[str, Readings]:
         """Return the readings of a chunk by signal."""
         dicts = [row or {} for row in rows]
-        sizes = set(map(len, dicts))
-        if max(sizes) > self.rules.limits.readings:
+        if max(map(len, dicts)) > self.rules.limits.readings:
             raise Irregular
-        names = list(dict.fromkeys(chain.from_iterable(dicts)))
-        columns: dict[str, Any]
-        if sizes == {len(names)} and len(names) > 1:
-            columns = dict(zip(names, zip(*map(itemgetter(*names), dicts), strict=True), strict=True))
-        elif len(names) <= MANY_SIGNALS:
-            columns = {name: [row.get(name) for row in dicts] for name in names}
-        else:
-            return self._by_signal(dicts)
-        return {name: self.reading(name, column) for name, column in columns.items()}
-
-    def _by_signal(self, dicts: Sequence[dict[str, Any]]) -> dict[str, Readings]:
-        """Return the readings of a chunk with many signals, of which most rows have few."""
         counts = Counter(chain.from_iterable(dicts))
+        # Of many signals most rows have few.
         cells: dict[str, tuple[list[int], list[Any]]] = {
-            name: ([], []) for name, count in counts.items() if THIN * count < len(dicts)
+            name: ([], [])
+            for name, count in counts.items()
+            if len(counts) > MANY_SIGNALS and THIN * count < len(dicts)
         }
-        for number, row in enumerate(dicts):
+        for number, row in enumerate(dicts) if cells else ():
             for name in row.keys() & cells.keys():
                 if (value := row[name]) is not None:
-                    rows, values = cells[name]
-                    rows.append(number)
-                    values.append(value)
+                    cells[name][0].append(number)
+                    cells[name][1].append(value)
+        always = [name for name, count in counts.items() if count == len(dicts)]
+        columns: dict[str, Any] = {}
+        if len(always) > 1:
+            columns = dict(zip(always, zip(*map(itemgetter(*always), dicts), strict=True), strict=True))
         return {
             name: self._thin(name, *cells[name], len(dicts))
             if name in cells
-            else self.reading(name, [row.get(name) for row in dicts])
+            else self.reading(name, columns.get(name) or [row.get(name) for row in dicts])
             for name in counts
         }
 
