@@ -188,42 +188,41 @@ ROWS = (
         measure.lines,
         faster("ours", "hand loop"),
         (1, 3),
-        "every indicator that occurs becomes a full column, needed or not",
+        "the loop checks no line; here each field and reading of every line is checked and becomes a column",
     ),
     Row(
         "the same, all patterns that are on",
         measure.lines,
         seconds("all"),
         (1.5, 0.8),
-        "where events have targets, an object is made of every event to see who met whom",
+        "most of it is reading, as above",
     ),
     Row(
         "`analyze` a forum of 106,220 messages, `copied_text` and `repeated_pressure`",
         measure.forum,
         seconds("ours"),
         (6, 3),
-        "texts are scanned one by one, and lines are read as objects",
+        "conversations are read as objects, and every text is folded, scanned and fingerprinted in Python",
     ),
     Row(
         "`analyze` 17,787 events of 234 agent runs",
         measure.runs,
         seconds("ours"),
         (3, 1.5),
-        "signals are measured event by event",
+        "shell commands, paths and error lines are parsed event by event",
     ),
     Row(
         "`analyze` a Parquet file of 10 M scored events, all patterns that are on",
         measure.events,
         seconds("10000000"),
         (30, 10),
-        "where events have targets, an object is made of every event to see who met whom",
+        "half of it is spilling columns to disk and reading them again",
     ),
     Row(
         "the same, peak memory",
         measure.events,
         Figure(peak, MEMORY, ("10000000",)),
         (3, 1.5),
-        "the same objects",
     ),
     Row(
         "`import ethogram` and a first `analyze([])`",
@@ -251,7 +250,7 @@ ROWS = (
         measure.live,
         faster("observe_many", "observe"),
         (5, 20),
-        "a batch is observed one event at a time",
+        "a batch has one or two events of each subject, for which columns would read its whole window again",
     ),
     Row(
         "scanner, text to flags",
@@ -300,6 +299,9 @@ CURVES = {
 MEASURES = {**{row.name: row.measure for row in ROWS}, **{run.__name__: run for run in CURVES.values()}}
 NEED_DATA = {"forum": measure.FORUM, "runs": measure.RUNS}
 
+LEAST = 0.1
+"""Seconds above the start from which on the cost of events can be told from noise."""
+
 HEAD = """\
 # Performance: what a user waits for
 
@@ -328,8 +330,8 @@ TAIL = """
   checks nothing either. [All peers](../benchmarks/speed/peers.py) are one file.
 - The peers of the six shapes return rows, ours are detections with evidence; all must find the same.
   Wall-clock times are compared, since DuckDB and Polars use all cores.
-- Scored events have twelve traits and a target; one line in ten has an indicator. More than 5 M events
-  need the setting `limits: {{events: ...}}`. A command is stopped after {limit} s of CPU.
+- Scored events have twelve traits and a target; one line in ten has an indicator. A command is
+  stopped after {limit} s of CPU.
 
 ## How cost grows
 
@@ -364,14 +366,17 @@ def growth(results: Results) -> Iterator[list[str]]:
 
 
 def _costs(samples: Samples) -> Iterator[tuple[str, float]]:
-    """Seconds of an event by size; where the first size is one event, it is the start, and taken off."""
+    """Seconds of an event by size; where the first size is one event, it is the start, and taken off.
+
+    What is then too small to be measured is left out.
+    """
     begin = cpu(samples, "1") if next(iter(samples)) == "1" and "10000" in samples else None
     for name in samples:
         label = f"{int(name):,}" if name.isdecimal() else name
         if begin is None:
             yield label, cpu(samples, name)
-        elif name != "1":
-            yield label, max(cpu(samples, name) - begin, 0) / int(name)
+        elif cpu(samples, name) - begin > LEAST:
+            yield label, (cpu(samples, name) - begin) / int(name)
 
 
 def machine() -> str:

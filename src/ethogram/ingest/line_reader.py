@@ -255,12 +255,12 @@ class LineReader(ColumnReader):
             for name, count in counts.items()
             if len(counts) > MANY_SIGNALS and THIN * count < len(dicts)
         }
+        always = [name for name, count in counts.items() if count == len(dicts)]
         for number, row in enumerate(dicts) if cells else ():
-            for name in row.keys() & cells.keys():
+            for name in row.keys() & cells.keys() if len(row) > len(always) else ():
                 if (value := row[name]) is not None:
                     cells[name][0].append(number)
                     cells[name][1].append(value)
-        always = [name for name, count in counts.items() if count == len(dicts)]
         columns: dict[str, Any] = {}
         if len(always) > 1:
             columns = dict(zip(always, zip(*map(itemgetter(*always), dicts), strict=True), strict=True))

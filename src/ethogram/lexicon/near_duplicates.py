@@ -10,7 +10,7 @@ LEAST_WORDS, LEAST_LETTERS = 6, 60  # shorter texts are equal by chance
 MOST = 20_000  # characters that are compared
 
 _ADDRESS = re.compile(r"(?:https?://|www\.)\S+|[@#]\w+")
-_WORD = re.compile(r"[^\W_]+")
+_SIGNS = re.compile(r"[^\w\x00-\x7f]+")
 # ASCII signs become blanks; bytes of other characters stay.
 _BLANKS = bytes(code if code > 127 or chr(code).isalnum() else ord(" ") for code in range(256))
 
@@ -29,13 +29,14 @@ def fingerprint(text: str) -> str | None:
         text = unicodedata.normalize("NFKC", text)
     if "@" in text or "#" in text or "www." in text or "://" in text:
         text = _ADDRESS.sub(" ", text)
+    if not text.isascii():
+        text = _SIGNS.sub(" ", text)
+    parts = text.encode("utf-8", "replace").translate(_BLANKS).split()
     # Numbers, ids, wallets and hashes differ each time.
-    words: list[bytes] = []
-    for word in text.encode("utf-8", "replace").translate(_BLANKS).split():
-        if word.isalpha():
-            words.append(word)
-        elif not word.isascii():
-            words += (part.encode() for part in _WORD.findall(word.decode()) if part.isalpha())
+    if text.isascii():
+        words = list(filter(bytes.isalpha, parts))
+    else:
+        words = [part for part in parts if part.isalpha() or (not part.isascii() and part.decode().isalpha())]
     # Some scripts have no blanks: there a long word is many.
     if len(words) < LEAST_WORDS and len(b"".join(words).decode()) < LEAST_LETTERS:
         return None
