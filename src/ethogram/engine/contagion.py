@@ -9,7 +9,7 @@ from datetime import datetime
 from itertools import groupby
 from typing import Any
 
-from ..ingest.batch import EventCollection, EventSequence
+from ..ingest.batch import EventCollection
 from ..language.ast import Spread
 from ..language.program import Program
 from ..models import Detection, micros, moment, rank
@@ -36,10 +36,9 @@ def contacts(events: EventCollection, detections: Iterable[Detection], as_of: da
         for pair in ((subject, other), (other, subject)):
             result.setdefault((source, *pair), []).append(at)
 
-    own = events.of_subjects(subjects) if isinstance(events, EventSequence) else events
-    rows = own.values("source", "subject", "target", "reply_to", "at")
+    rows = events.values_of(subjects, "source", "subject", "target", "reply_to", "at")
     for source, subject, target, reply_to, at in rows:
-        if at <= as_of and (source, subject) in subjects:
+        if at <= as_of:
             meet(source, subject, target, at)
             if reply_to:
                 replies.setdefault((source, reply_to), []).append((subject, target, at))

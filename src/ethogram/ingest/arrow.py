@@ -93,7 +93,7 @@ def _reading_values(column: Any) -> Any:
     if pyarrow.types.is_null(kind):
         return np.full(len(column), np.nan)
     if pyarrow.types.is_floating(kind) or pyarrow.types.is_integer(kind):
-        values = np.asarray(column.to_numpy(zero_copy_only=False)).astype(np.float64)
+        values = _numbers(column.cast(pyarrow.float64(), safe=False), np.nan)
         if int(np.count_nonzero(values != values)) != column.null_count:
             raise Irregular  # not a number, which is not the same as absent
         return values
@@ -140,8 +140,7 @@ def _encoded(column: Any) -> tuple[NDArray[np.int64], Any]:
         if not text and not getattr(pyarrow.types, "is_string_view", lambda _: False)(kind):
             raise Irregular
         column = column.cast(pyarrow.large_string()).dictionary_encode()
-    indices = column.indices.fill_null(-1).to_numpy(zero_copy_only=False)
-    return np.asarray(indices).astype(np.int64), column.dictionary
+    return _numbers(column.indices.cast(pyarrow.int64()), -1), column.dictionary
 
 
 def _words(dictionary: Any) -> list[str]:
@@ -161,4 +160,10 @@ def _times(column: Any) -> NDArray[np.int64] | None:
         raise Irregular
     if kind.unit != "us":
         column = column.cast(pyarrow.timestamp("us", kind.tz), safe=False)
-    return np.asarray(column.cast(pyarrow.int64()).to_numpy(zero_copy_only=False))
+    times: NDArray[np.int64] = _numbers(column.cast(pyarrow.int64()))
+    return times
+
+
+def _numbers(column: Any, absent: float = 0) -> Any:
+    """Return the numbers of a column. Not by to_numpy(), which imports pandas if it can; so do nulls."""
+    return np.from_dlpack(column.fill_null(absent) if column.null_count else column)

@@ -32,6 +32,10 @@ class EventCollection(Collection[Event]):
         """Yield the fields with these names of each event: the value of one name, tuples of several."""
         return map(attrgetter(*names), self)
 
+    def values_of(self, whose: Collection[tuple[str, str]], *names: str) -> Iterator[Any]:
+        """Yield the same of the events of some subjects, each named by its source and name."""
+        raise NotImplementedError
+
     def counts(self, *names: str) -> Counter[Any]:
         """Return how many events have each value of these fields, in order of the first; see `values`."""
         return Counter(self.values(*names))
@@ -61,6 +65,9 @@ class EventSequence(EventCollection, Sequence[Event]):
     def until(self, at: datetime) -> EventSequence:
         """Return the events up to a time."""
         return EventList(event for event in self if event.at <= at)
+
+    def values_of(self, whose: Collection[tuple[str, str]], *names: str) -> Iterator[Any]:
+        return self.of_subjects(whose).values(*names)
 
     def of_subjects(self, whose: Collection[tuple[str, str]]) -> EventSequence:
         """Return the events of some subjects, each named by its source and name."""

@@ -321,6 +321,12 @@ class EventsOnDisk(EventCollection):
     def values(self, *names: str) -> Iterator[Any]:
         return chain.from_iterable(part.values(*names) for part in self.parts())
 
+    def values_of(self, whose: Collection[tuple[str, str]], *names: str) -> Iterator[Any]:
+        paths = self.buckets.paths
+        numbers = sorted({bucket_of(source, subject, len(paths)) for source, subject in whose})
+        parts = (read_bucket(paths[number]).of_subjects(whose) for number in numbers)
+        return chain.from_iterable(part.values(*names) for part in parts)
+
     def counts(self, *names: str) -> Counter[Any]:
         return sum((part.counts(*names) for part in self.parts()), Counter())
 
