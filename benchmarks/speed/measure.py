@@ -209,15 +209,13 @@ def store(inputs: Inputs) -> Samples:
 
 def events(inputs: Inputs) -> Samples:
     """All patterns that are on over Parquet files of more and more events, 100 a subject."""
-    settings = inputs.folder / "settings.yaml"
-    settings.write_text("limits: {events: 20000000}\n", encoding="utf-8")
     samples: Samples = {}
     for size in (1, 10_000, 100_000, 1_000_000, *(() if inputs.quick else (10_000_000,))):
         if any(math.isinf(sample.cpu) for taken in samples.values() for sample in taken):
             samples[str(size)] = [Sample(math.inf, math.inf)]  # a larger file would be stopped too
             continue
         path = inputs.parquet(size, max(1, size // 100))
-        samples[str(size)] = [ethogram(inputs, "analyze", path, "--config", settings)()]
+        samples[str(size)] = [ethogram(inputs, "analyze", path)()]
         path.unlink()
     return samples
 

@@ -21,7 +21,16 @@ from ethogram.config import Settings
 from ethogram.engine.detect import find
 from ethogram.engine.out_of_core import Whole, find_part
 from ethogram.errors import BadEvents
-from ethogram.ingest import Batch, Limits, OnDisk, gather_events, line_reader, read_events, reader
+from ethogram.ingest import (
+    Batch,
+    Limits,
+    OnDisk,
+    column_spill,
+    gather_events,
+    line_reader,
+    read_events,
+    reader,
+)
 from ethogram.ingest.batch import EventList
 from ethogram.ingest.column_spill import ColumnBuckets
 from ethogram.ingest.spill import Buckets, bucket_of, event_of_row, row_of
@@ -268,6 +277,7 @@ def test_columns_on_disk_are_the_columns_in_memory(
     monkeypatch.setattr(reader, "COLUMNS_FROM", 0)
     monkeypatch.setattr(line_reader, "CHUNK", 2_000)
     monkeypatch.setattr(line_reader, "MANY_SIGNALS", 2)
+    monkeypatch.setattr(column_spill, "MOST_KNOWN", 2 if has_ids else 500_000)
     rng = random.Random(5)
     lines = []
     for k in range(300):

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from ..models import micros
 from .errors import BadLine
-from .event_columns import Coded, Column, EventColumns, Readings, Sparse, in_order
+from .event_columns import Coded, Column, EventColumns, Readings, Sparse, coded, in_order
 from .event_parser import CATEGORY, LARGEST, LAST_SECOND, NUMBER, Rules, checked_attributes, signal_name
 
 NAMES = ("source", "subject", "target", "reply_to", "thread", "session", "kind")
@@ -122,18 +122,19 @@ class ColumnReader:
         else:
             self.keep(seq, times, checked, readings, timed=timed)
 
-    def columns(self) -> EventColumns:
-        """Return what was read, in order."""
+    def columns(self, more: Mapping[str, Coded] | None = None) -> EventColumns:
+        """Return what was read, in order, with the values of `more` fields where they have any."""
         if not self.rows:
             raise Irregular
-        fields: dict[str, Column] = {}
+        fields: dict[str, Column] = dict(more or {})
         for name, known in self._lists.items():
             known += [None] * (self.rows - len(known))
             if known.count(None) < self.rows:
                 fields[name] = known
         for name, words in self._words.items():
             if (column := words.column(self.rows)) is not None:
-                fields[name] = column
+                others = fields.get(name)
+                fields[name] = column if others is None else _either(others, column)
         ids = fields.pop("id", None)
         seq = np.concatenate(self._seq)
         self._check_ids(ids, seq)
@@ -322,3 +323,7 @@ def _has_values(part: Readings) -> bool:
     return isinstance(part, list) or bool(
         len(part.rows) if isinstance(part, Sparse) else (part == part).any()
     )
+
+
+def _either(column: Column, other: Column) -> Coded:
+    return coded([own or more for own, more in zip(column, other, strict=True)])

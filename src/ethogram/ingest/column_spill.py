@@ -9,13 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..models.limits import Limits
-from .column_reader import ColumnReader, Fields
+from .column_reader import NAMES, ColumnReader, Fields
 from .event_columns import Coded, Column, EventColumns, Readings, Sparse, coded, places_of, taken
 from .event_parser import Rules
 from .spill import BUCKETS, BucketFolder, bucket_of, pieces_of, put_piece
 
 MOST_KNOWN = 500_000
-"""Subjects whose bucket is remembered."""
+"""Subjects whose bucket is remembered, and words of a field that are numbered; others are written out."""
+WORDS = "words"
+"""The file of the numbered words, by field."""
 
 
 class ColumnBuckets(BucketFolder):
@@ -31,6 +33,7 @@ class ColumnBuckets(BucketFolder):
         self.kinds: set[str | None] = set()
         self._known = _BucketOf(source, count)
         self._last: tuple[list[str], NDArray[np.uint16]] = [], np.empty(0, np.uint16)
+        self._numbered: dict[str, _Numbered] = {}
 
     def put(
         self,
@@ -57,7 +60,7 @@ class ColumnBuckets(BucketFolder):
         order = np.argsort(of_rows, kind="stable")
         ends = np.cumsum(np.bincount(of_rows, minlength=len(self.paths))).tolist()
         seq, times = seq[order], times[order]
-        own = {name: taken(column, order) for name, column in fields.items()}
+        own = {name: taken(self._packed(name, column), order) for name, column in fields.items()}
         places = places_of(order, len(order))
         measured: dict[str, Any] = {
             name: column.moved(places, len(order)) if isinstance(column, Sparse) else taken(column, order)
@@ -84,19 +87,63 @@ class ColumnBuckets(BucketFolder):
                 )
             start = end
 
+    def flush(self) -> None:
+        """Write everything that was put."""
+        super().flush()
+        with (self.folder / WORDS).open("wb") as file:
+            put_piece(file, {name: list(own.numbers) for name, own in self._numbered.items()})
+
+    def _packed(self, name: str, column: Column) -> Column | NDArray[np.int32]:
+        if name not in NAMES:
+            return column
+        known = self._numbered.setdefault(name, _Numbered())
+        return known.codes(coded(column)) if len(known.numbers) < MOST_KNOWN else list(column)
+
+
+class _Numbered:
+    """The words of a field by number."""
+
+    def __init__(self) -> None:
+        self.numbers: dict[str, int] = {}
+        self._last: tuple[list[str], NDArray[np.int32]] = [], np.empty(0, np.int32)
+
+    def codes(self, column: Coded) -> NDArray[np.int32]:
+        """The number of the word in each row, -1 where there is none."""
+        if self._last[0] is not column.words:  # batches of a file may share them
+            for word in column.words:
+                self.numbers.setdefault(word, len(self.numbers))
+            numbers = [*map(self.numbers.__getitem__, column.words), -1]
+            self._last = column.words, np.array(numbers, np.int32)
+        codes: NDArray[np.int32] = self._last[1][column.codes]
+        return codes
+
 
 def read_columns(path: Path) -> EventColumns:
     """Return the events of a bucket, in order."""
     reader: ColumnReader | None = None
+    numbered: dict[str, list[tuple[int, NDArray[np.int32]]]] = {}
     for source, timed, seq, times, fields, readings in pieces_of(path):
         reader = reader or ColumnReader(source, Rules(Limits(), {}))
         unpacked = {name: _unpacked(column) for name, column in readings.items()}
-        texts = {name: _unpacked_texts(column) for name, column in fields.items()}
-        reader.keep(_numbers(seq), _numbers(times), texts, unpacked, timed=timed)
+        for name in [name for name, column in fields.items() if isinstance(column, bytes)]:
+            codes = np.frombuffer(fields.pop(name), np.int32)
+            numbered.setdefault(name, []).append((reader.rows, codes))
+        reader.keep(_numbers(seq), _numbers(times), fields, unpacked, timed=timed)
     if reader is None:
         empty = np.empty(0, np.int64)
         return EventColumns("", empty, empty, None, {"subject": []}, {}, timed=True)
-    return reader.columns()
+    (words,) = pieces_of(path.with_name(WORDS))
+    return reader.columns({name: _joined(reader.rows, numbered[name], words[name]) for name in numbered})
+
+
+def _joined(size: int, parts: list[tuple[int, NDArray[np.int32]]], words: list[str]) -> Coded:
+    """Return the column of so many rows, with no other words than it has."""
+    whole = np.full(size, -1, np.int32)
+    for start, codes in parts:
+        whole[start : start + len(codes)] = codes
+    used, own = np.unique(whole, return_inverse=True)
+    known = [words[code] for code in used.tolist() if code >= 0]
+    return Coded(own - (len(used) - len(known)), known)
 
 
 class _BucketOf(dict[str, int]):
@@ -110,16 +157,8 @@ class _BucketOf(dict[str, int]):
         return bucket
 
 
-def _packed_texts(column: Column) -> Any:
-    if not isinstance(column, Coded):
-        return column
-    used, codes = np.unique(column.codes, return_inverse=True)
-    words = [column.words[code] for code in used.tolist() if code >= 0]
-    return words, (codes - int(len(used) > len(words))).astype(np.int32).tobytes()
-
-
-def _unpacked_texts(column: Any) -> Column:
-    return column if isinstance(column, list) else Coded(np.frombuffer(column[1], np.int32), column[0])
+def _packed_texts(column: Column | NDArray[np.int32]) -> Any:
+    return column.tobytes() if isinstance(column, np.ndarray) else column
 
 
 def _packed(column: Readings, start: int, end: int) -> Any:
