@@ -406,7 +406,7 @@ def test_input_larger_than_memory(megabytes: int, limit: int, memory: int, tmp_p
 def test_ctrl_c_removes_the_temporary_folder(tmp_path: Path):
     path, room = tmp_path / "events.jsonl", tmp_path / "room"
     room.mkdir()
-    write_events(path, 8)
+    write_events(path, 32)
     env = {**os.environ, "ETHOGRAM_MEMORY": "1000", "TMPDIR": str(room)}
     for until in ("reading", "checking"):
         running = subprocess.Popen(
@@ -415,11 +415,11 @@ def test_ctrl_c_removes_the_temporary_folder(tmp_path: Path):
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
         )
-        wanted = 1 if until == "reading" else 8 << 19
+        wanted = 1 if until == "reading" else 8 << 20
         end = time.monotonic() + 60
         while sum(path.stat().st_size for path in room.glob("*/*")) < wanted and time.monotonic() < end:
             assert running.poll() is None
-            time.sleep(0.05)
+            time.sleep(0.005)
         running.send_signal(signal.SIGINT)
         said, errors = running.communicate(timeout=60)
         assert (running.returncode, said) == (130, b""), errors

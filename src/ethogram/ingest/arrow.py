@@ -145,7 +145,7 @@ def _encoded(column: Any) -> tuple[NDArray[np.int64], Any]:
 
 def _words(dictionary: Any) -> list[str]:
     words: list[str] = dictionary.to_pylist()
-    if None in words or "\0" in "".join(words):
+    if set(map(type, words)) - {str} or "\0" in "".join(words):
         raise Irregular
     return words
 

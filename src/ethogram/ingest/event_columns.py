@@ -324,6 +324,8 @@ class EventColumns(EventSequence):
                 {name: own for name, own in self.readings.items() if isinstance(own, Sparse)}
             )
         names, rows, of, values = self._thin
+        if not names:
+            return out
         first, last = np.searchsorted(rows, [row, row + 1]).tolist()
         for place in range(first, last):
             out[names[of[place]]] = float(values[place])

@@ -258,7 +258,10 @@ def _read_columns(
 
     With `spill` they are on disk, in so many buckets in a new folder inside that folder.
     """
-    if sum(file.size for file in files) < COLUMNS_FROM or any(file.path == STDIN for file in files):
+    # To read Parquet NumPy is loaded in any case.
+    is_parquet = len(files) == 1 and files[0].path.endswith(".parquet")
+    is_small = not is_parquet and sum(file.size for file in files) < COLUMNS_FROM
+    if is_small or any(file.path == STDIN for file in files):
         return None
     from .column_reader import Irregular
     from .column_spill import ColumnBuckets
