@@ -216,7 +216,7 @@ ROWS = (
         measure.events,
         seconds("10000000"),
         (30, 10),
-        "half of it is spilling columns to disk and reading them again",
+        "columns that exceed the memory setting are written to disk and read again",
     ),
     Row(
         "the same, peak memory",
