@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import threading
 import time
 from collections.abc import Sequence
@@ -18,7 +19,7 @@ from tests.evaluators.scripted import Scripted
 from ethogram.app.evaluation.questions import INTERRUPTED, OVER_BUDGET, InBatches, Sampling
 from ethogram.app.evaluation.scoring import Evaluated, Paying, evaluate_events
 from ethogram.errors import BadUsage, EvaluatorStopped
-from ethogram.evaluators.base import Answer, NotMeasured, Question
+from ethogram.evaluators.base import Answer, Evaluation, NotMeasured, Question
 from ethogram.evaluators.response_cache import Answers
 from ethogram.models import Event
 
@@ -278,6 +279,23 @@ def test_an_interrupt_loses_no_answer(tmp_path: Path) -> None:
     rest = Scripted()
     evaluate(distinct(12), rest, answers=Answers(path))
     assert len(rest.asked) == 12 - len(by.asked)
+
+
+@pytest.mark.usefixtures("interruptible")
+@pytest.mark.parametrize("nth", [1, 12])
+def test_an_interrupt_while_an_answer_is_saved_does_not_lose_it(tmp_path: Path, nth: int) -> None:
+    class Interrupting(Answers):
+        def put(self, key: str, answer: Evaluation, at: datetime) -> None:
+            if len(self) == nth - 1:
+                signal.raise_signal(signal.SIGINT)
+            super().put(key, answer, at)
+
+    by, answers = Scripted(), Interrupting(tmp_path / "answers.sqlite")
+    evaluated = evaluate(distinct(12), by, answers=answers)
+    assert evaluated.stopped == INTERRUPTED
+    assert len(answers) == len(by.asked)
+    assert len(by.asked) == nth
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
 def test_an_evaluator_that_cannot_go_on_is_not_asked_again() -> None:

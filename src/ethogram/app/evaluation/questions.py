@@ -7,11 +7,13 @@ go as they come. Every answer is saved when it arrives, so an interrupted run lo
 from __future__ import annotations
 
 import heapq
+import signal
+import threading
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -97,6 +99,53 @@ class RunResult:
     in_jobs: int = 0  # questions in batches that are still running
 
 
+class Interrupts:
+    """Ctrl-C while questions are asked takes effect only where the run waits.
+
+    Anywhere else it could fall between an answer that is paid for and its saving.
+    """
+
+    def __init__(self) -> None:
+        self._waiting = self._pending = False
+
+    def __enter__(self) -> Interrupts:
+        self._before = signal.getsignal(signal.SIGINT)
+        # Another handler, or an ignored signal, is somebody's choice; and only the main thread may set one.
+        self._held = (
+            self._before is signal.default_int_handler
+            and threading.current_thread() is threading.main_thread()
+        )
+        if self._held:
+            signal.signal(signal.SIGINT, self._handle)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._held:
+            signal.signal(signal.SIGINT, self._before)
+
+    def none(self) -> bool:
+        """Raise KeyboardInterrupt where there was a Ctrl-C since the last wait; otherwise True."""
+        if self._pending:
+            self._pending = False
+            raise KeyboardInterrupt
+        return True
+
+    @contextmanager
+    def allowed(self) -> Iterator[None]:
+        """A wait that may be interrupted."""
+        self._waiting = True
+        try:
+            self.none()
+            yield
+        finally:
+            self._waiting = False
+
+    def _handle(self, number: int, frame: object) -> None:
+        if self._waiting:
+            raise KeyboardInterrupt
+        self._pending = True
+
+
 class QuestionRun:
     """Sends questions to an evaluator: several at once, none past the budget, none of them twice.
 
@@ -125,6 +174,7 @@ class QuestionRun:
         self._in_flight: dict[Future[Answer], tuple[str, float]] = {}
         self._waiting: dict[str, list[int]] = {}
         self._completed: dict[int, Question] = {}
+        self._interrupts = Interrupts()
         for k, question in enumerate(questions):
             self._queues[question.source, question.subject].append(k)
         for queue in self._queues.values():
@@ -134,9 +184,13 @@ class QuestionRun:
 
     def run(self) -> RunResult:
         """Ask until all are answered, the budget is used up, or the user interrupts."""
+        with self._interrupts:
+            return self._run()
+
+    def _run(self) -> RunResult:
         pool = ThreadPoolExecutor(self._evaluator.concurrency, thread_name_prefix="evaluate")
         try:
-            while self._send(pool) or self._in_flight:
+            while self._interrupts.none() and (self._send(pool) or self._in_flight):
                 self._collect()
         except KeyboardInterrupt:
             # Requests in flight are paid for, so wait for them; a second interrupt abandons them.
@@ -215,9 +269,8 @@ class QuestionRun:
         return self._completed[k]
 
     def _collect(self) -> None:
-        if not self._in_flight:
-            return
-        done, _ = wait(self._in_flight, return_when=FIRST_COMPLETED)
+        with self._interrupts.allowed():
+            done, _ = wait(self._in_flight, return_when=FIRST_COMPLETED) if self._in_flight else ((), ())
         for future in done:
             key, worst = self._in_flight.pop(future)
             answer = self._result(future)
@@ -290,6 +343,7 @@ class InBatches:
 
     def __init__(self, batches: Batches, *, sleep: Callable[[float], None] = time.sleep) -> None:
         self._batches, self._sleep = batches, sleep
+        self._interrupts = Interrupts()
 
     def __call__(self, run: QuestionRun) -> RunResult:
         """Fetch the batches of earlier runs, submit the rest, wait; then ask one by one what is left.
@@ -299,20 +353,27 @@ class InBatches:
         questions = run.without_history()
         jobs: list[tuple[str, list[str]]] = []
         try:
-            earlier = list(run.answers.jobs(run.identity))
-            jobs += [(job, keys) for job, keys in earlier if any(key in questions for key in keys)]
-            while jobs or self._submit(run, questions, jobs):
-                job, keys = jobs[0]
-                while not self._batches.ended(job):
-                    self._sleep(POLL_SECONDS)
-                self._take(run, job, {key: questions[key] for key in keys if key in questions})
-                if all(key in questions for key in keys):
-                    run.answers.end_job(job)
-                del jobs[0]
+            with self._interrupts:
+                self._fetch(run, questions, jobs)
         except (KeyboardInterrupt, EvaluatorStopped) as stop:
             run.out.stopped = INTERRUPTED if isinstance(stop, KeyboardInterrupt) else str(stop)
             run.out.in_jobs = sum(key in questions for _, keys in jobs for key in keys)
         return run.run()
+
+    def _fetch(
+        self, run: QuestionRun, questions: dict[str, Question], jobs: list[tuple[str, list[str]]]
+    ) -> None:
+        earlier = list(run.answers.jobs(run.identity))
+        jobs += [(job, keys) for job, keys in earlier if any(key in questions for key in keys)]
+        while jobs or self._submit(run, questions, jobs):
+            job, keys = jobs[0]
+            while not self._batches.ended(job):
+                with self._interrupts.allowed():
+                    self._sleep(POLL_SECONDS)
+            self._take(run, job, {key: questions[key] for key in keys if key in questions})
+            if all(key in questions for key in keys):
+                run.answers.end_job(job)
+            del jobs[0]
 
     def _submit(
         self, run: QuestionRun, questions: dict[str, Question], jobs: list[tuple[str, list[str]]]
