@@ -19,7 +19,7 @@ from ethogram.errors import BadUsage
 
 @pytest.fixture(scope="module")
 def reader() -> Reader:
-    return reader_of("small")
+    return reader_of("static")
 
 
 def talk(reader: Reader, texts: list[str]) -> list[Readings]:
@@ -126,7 +126,7 @@ def test_what_was_fitted_is_of_these_sentences():
     # Else it is fitted anew in every process;
     # `python -m ethogram.chat.embeddings.harm_reader small wordllama` writes it.
     with np.load(WEIGHTS / "small@2.npz") as kept:
-        assert str(kept["version"]) == version(load("small"))
+        assert str(kept["version"]) == version(load("static"))
 
 
 def test_an_unknown_embedder_says_which_there_are():

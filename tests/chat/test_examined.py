@@ -22,7 +22,7 @@ def risks(name: str) -> list[float]:
     """The highest risk of each conversation."""
     found = []
     for line in (HERE / name).read_text("utf-8").splitlines():
-        record = Told("small")
+        record = Told("static")
         turns = json.loads(line)["turns"]
         found.append(max(record.turn(turn["text"], turn["role"]).risk for turn in turns))
     return found
@@ -31,7 +31,7 @@ def risks(name: str) -> list[float]:
 def above_cautious(name: str) -> float:
     """The share of questions that are above CAUTIOUS by themselves."""
     lines = [line for line in (HERE / name).read_text("utf-8").splitlines() if line and line[0] != "#"]
-    return sum(Told("small").turn(text).mode > Mode.CAUTIOUS for text in lines) / len(lines)
+    return sum(Told("static").turn(text).mode > Mode.CAUTIOUS for text in lines) / len(lines)
 
 
 @pytest.mark.parametrize("half", ["a", "b"])

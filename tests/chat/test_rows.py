@@ -13,7 +13,7 @@ from ethogram.chat.records import Mode
 from recorded_conversations import highest, run
 
 FEW, MANY = 4, 40
-EMBEDDERS = pytest.mark.parametrize("embedder", [None, "small"])
+EMBEDDERS = pytest.mark.parametrize("embedder", [None, "static"])
 
 
 def some(*kinds: object) -> list[object]:

@@ -17,7 +17,7 @@ def questions(name: str) -> list[str]:
     return [line for line in (HERE / name).read_text("utf-8").splitlines() if line and line[0] != "#"]
 
 
-@pytest.mark.parametrize("embedder", [None, "small"])
+@pytest.mark.parametrize("embedder", [None, "static"])
 @pytest.mark.parametrize("name", FILES)
 def test_at_most_one_in_twenty_is_above_cautious(name: str, embedder: str | None):
     texts = questions(name)

@@ -19,7 +19,7 @@ def talks(name: str) -> list[tuple[bool, list[str]]]:
     return [(first.startswith("+"), [first[2:], *rest]) for first, *rest in blocks]
 
 
-@pytest.mark.parametrize("embedder", [None, "small"])
+@pytest.mark.parametrize("embedder", [None, "static"])
 @pytest.mark.parametrize("name", ["other_talks.txt", "more_talks.txt", "last_talks.txt"])
 def test_climbs_are_found_and_look_alikes_are_not_suspected(name: str, embedder: str | None):
     record: dict[bool, list[Mode]] = {True: [], False: []}

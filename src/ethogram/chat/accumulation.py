@@ -9,7 +9,6 @@ from math import exp
 
 from ..models.slotted import dataclass, field, replace
 from .records import INTENTS, Readings, Signal, quiet, unmeasured
-from .request import Request
 from .turn_features import View
 
 # Risk that adds up above the conversation's own baseline
@@ -47,20 +46,12 @@ WEIGHT = 0.45
 # Semantic closeness: the level of a turn by its meaning, and of the strongest stretch of turns up to it
 AT_REST = -0.7  # level of a text that says nothing
 NO_RISK, FULL_RISK = 0.1, 1.9  # levels of risk 0 and 1
-SHORTEST, LONGEST = 2, 10  # turns of a stretch
-REST = 0.3  # turns at rest that are mixed in, so that short stretches count less
-MIDDLE, WIDTH = 0.7, 0.2  # strength at which the score is one half, and how quickly it changes there
-CLIMB = 1.5  # what a turn's own risk adds to its level; from 0.5 to 2 it makes little difference
-HIGHEST, FURTHEST, BEYOND = 1.1, 2.5, 0.3  # a level above HIGHEST counts by BEYOND, up to FURTHEST
+LONGEST = 6  # turns of a stretch
+MIDDLE, WIDTH = 0.85, 0.153  # strength at which the score is one half, and how quickly it changes there
+SHARPNESS, PER_TURN = 2.0, 0.75  # how far the worst turn of a stretch counts, and how much a turn among more
 BEGINNING = 3  # user turns that make up a conversation's beginning
-LEAST_FRAME = 0.5  # an innocent setting is easily claimed, so it leaves at least this share
-ALONE = 0.29  # the most that a first turn reaches by meaning alone, just below ELEVATED
-FIRST_MIDDLE, FIRST_WIDTH = 0.6, 0.4  # level at which a first turn reaches half of that
-SEEN, FACT = 0.3, 0.3  # what the words of a first turn must ask for before meaning says more
-STATEMENT_SHARE = 0.6  # share of the distance from rest that is left of a statement
+STATEMENT_SHARE = 0.8  # share of the distance from rest that is left of a statement
 GRAVE = 0.4  # severity of a word above which a turn is more than a statement
-CALM, NEAR = -0.3, 0.1  # levels of a calm turn, and of one near to harm
-DOUBTED = 0.55  # what words alone are worth where the meaning is calm
 
 # Behaviour
 NEWEST = 20
@@ -183,12 +174,6 @@ class Stretch:
     beginning: float = 0.0
 
 
-def fused(level: float, climbed: float = 0.0) -> float:
-    """The level of a turn by its meaning and its own risk (0..1) together."""
-    meant = min(level, HIGHEST) + BEYOND * (min(level, FURTHEST) - HIGHEST if level > HIGHEST else 0.0)
-    return meant + CLIMB * climbed
-
-
 def stretch_add(stretch: Stretch, level: float) -> Stretch:
     """The stretch after one more turn of this level."""
     turns = stretch.turns + 1
@@ -198,27 +183,22 @@ def stretch_add(stretch: Stretch, level: float) -> Stretch:
 
 
 def strength(levels: tuple[float, ...]) -> float:
-    """The highest mean level, with a little rest mixed in, of any stretch that ends at the newest turn.
+    """The level of several turns together: mostly that of the worst, more where others are near it.
 
-    So a single odd turn counts half, lasting risk counts whole, and calm turns before a climb do not count.
-
-    >>> strength((-0.7,) * 8 + (1.0, 1.0)) == strength((-0.7,) + (1.0, 1.0))
+    >>> strength((1.0, 1.0)) > strength((-0.7, 1.0)) > strength((-0.7, -0.7, -0.7, 1.0)) > 0
     True
     """
-    total, best = REST * AT_REST, AT_REST
-    shortest = min(SHORTEST, len(levels))
-    for count, level in enumerate(reversed(levels), start=1):
-        total += level
-        if count >= shortest:
-            best = max(best, total / (REST + count))
-    return best
+    if not levels:
+        return AT_REST
+    total = math.log(math.fsum(exp(SHARPNESS * level) for level in levels))
+    return (total - PER_TURN * math.log(len(levels))) / SHARPNESS
 
 
 def score(strong: float) -> float:
     """A strength as a score, 0..1.
 
-    >>> [round(score(strong), 2) for strong in (AT_REST, 0.2, MIDDLE, 1.0)]
-    [0.0, 0.08, 0.5, 0.82]
+    >>> [round(score(strong), 2) for strong in (AT_REST, 0.6, MIDDLE, 1.1)]
+    [0.0, 0.16, 0.5, 0.84]
     """
     return 1 / (1 + exp(-(strong - MIDDLE) / WIDTH))
 
@@ -243,18 +223,7 @@ def measured(readings: Readings, view: View) -> float | None:
     return AT_REST + STATEMENT_SHARE * (readings.level - AT_REST) if is_statement else readings.level
 
 
-def doubted(signals: tuple[Signal, ...], level: float | None) -> tuple[Signal, ...]:
-    """The signals of a turn; those by words alone add less where its meaning is calm."""
-    if level is None or level >= NEAR:
-        return signals
-    left = DOUBTED + (1 - DOUBTED) * max(0.0, (level - CALM) / (NEAR - CALM))
-    return tuple(
-        replace(signal, adds=left * signal.adds) if signal.name in ("keywords", "request") else signal
-        for signal in signals
-    )
-
-
-def by_meaning(readings: Readings, view: View, stretch: Stretch, request: Request) -> tuple[Signal, ...]:
+def by_meaning(readings: Readings, view: View, stretch: Stretch) -> tuple[Signal, ...]:
     """`meaning`, `standing`, `drift` and `topic_jump`; only `standing` adds to the risk.
 
     `stretch` includes this turn.
@@ -268,18 +237,13 @@ def by_meaning(readings: Readings, view: View, stretch: Stretch, request: Reques
     jump = quiet("topic_jump", "nothing to compare with")
     if readings.jump is not None:
         jump = Signal("topic_jump", readings.jump, f"{1 - readings.jump:.0%} of what was talked about")
-    return (close, _standing(stretch, request, level), _drift(stretch), jump)
+    return (close, _standing(stretch), _drift(stretch), jump)
 
 
-def _standing(stretch: Stretch, request: Request, level: float) -> Signal:
+def _standing(stretch: Stretch) -> Signal:
     value = score(strength(stretch.levels))
-    if stretch.turns > 1:
-        return Signal("standing", value, f"the last turns together are near to harm ({value:.2f})", value)
-    frame = max(request.frame, LEAST_FRAME)
-    alone = ALONE * frame / (1 + exp(-(level - FIRST_MIDDLE) / FIRST_WIDTH))
-    seen = request.direct >= SEEN and request.asks > FACT
-    adds = max(alone, value * frame) if seen else alone
-    return Signal("standing", value, f"a first turn that is near to harm ({value:.2f})", adds)
+    what = "the last turns together ask" if stretch.turns > 1 else "a first turn that asks"
+    return Signal("standing", value, f"{what} for harm ({value:.2f})", value)
 
 
 def _drift(stretch: Stretch) -> Signal:

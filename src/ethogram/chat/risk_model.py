@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from ..models.slotted import replace
 from ..stats import either
 from . import accumulation, escalation, memory, refusals, repetition
-from .accumulation import PLAIN, Tuning, by_meaning, doubted, fused, measured, score, strength, stretch_add
+from .accumulation import PLAIN, Tuning, by_meaning, measured, score, strength, stretch_add
 from .escalation import Ladder, trajectory
 from .records import INTENTS, Change, Mode, Outcome, Readings, Signal, quiet
 from .refusals import read_reply
@@ -26,6 +26,8 @@ NOT_FORGOTTEN = 0.6  # share of the accumulated risk below which the risk does n
 REPORTED = 0.01  # least change that is reported
 HOLDS = 0.8  # share of the risk left a turn later when nothing is new
 RISKY = 0.15
+COUNTED = frozenset(("standing", "trajectory", "after_refusal", "refusal", "compliance"))
+WITHOUT_ASK = 0.49  # the most that a conversation reaches, below SUSPECT, where no turn asks for harm
 STARTED, NEWEST = 3, 30  # turns of a session's start, and those after it that count
 
 
@@ -105,7 +107,12 @@ def settle(
         for each in signals
     )
     total = accumulation.accumulated(state.load)
+    if state.stretch.turns:
+        # Where the meaning is measured, what words and form say explains but does not count.
+        signals = tuple(signal if signal.name in COUNTED else replace(signal, adds=0.0) for signal in signals)
     risk = _risk(state, signals, holds * _pause(state, at, tuning.half_life_s), least, total)
+    if state.stretch.turns and score(strength(state.stretch.levels)) < RISKY:
+        risk = min(risk, max(state.risk, WITHOUT_ASK))
     mode = mode_of(risk, state.mode)
     profile = memory.moded(state.memory.profile, risk, state.mode, mode)
     is_user = role not in ("assistant", "system", "tool")
@@ -207,8 +214,8 @@ def _user(
         repetition.split_request(state.pieces, view, wish.direct),
     )
     near = measured(readings, view)
-    direct = doubted(tuning.weighed(direct), near)
-    level = together(item.adds for item in direct)
+    direct = tuning.weighed(direct)
+    level = together(item.adds for item in direct) if near is None else score(near)
     seen = evidence_of(view, wish, level, {item.name: item for item in direct})
     has_returned = returned.adds > 0
     step = step_of(state.ladder, climbed, view, changed, has_returned)
@@ -216,8 +223,8 @@ def _user(
     gap, since = _seconds(state.last_at, at), _seconds(state.last_user_at, at)
     strategic = changed and any(item.name == "topic_return" and item.adds > 0 for item in direct)
     manner = accumulation.observe(state.manner, view, len(text), gap, changed, strategic)
-    stretch = state.stretch if near is None else stretch_add(state.stretch, fused(near, level))
-    meant = tuning.weighed(by_meaning(readings, view, stretch, wish))
+    stretch = state.stretch if near is None else stretch_add(state.stretch, near)
+    meant = tuning.weighed(by_meaning(readings, view, stretch))
     load = accumulation.add(state.load, level, since, tuning.half_life_s)
     levels = (*state.levels, level)[-LEVELS:]
     profile = memory.profiled(state.memory.profile, view, wish, changed, has_returned)
@@ -252,7 +259,7 @@ def _user(
     settled, outcome = settle(after, role, at, signals, 1.0 if as_risky else HOLDS, tuning, least)
     return settled, replace(
         outcome,
-        own=level if near is None else max(level, score(strength(stretch.levels[-1:]))),
+        own=level,
         severity=wish.hazard,
         topic=chain.topic[0] if chain is not None and chain.topic else None,
         stage=None if chain is None else escalation.stage_of(view.text),

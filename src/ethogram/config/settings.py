@@ -142,7 +142,7 @@ class UsageSettings(InputStruct, forbid_unknown_fields=True):
 class ConversationSettings(InputStruct, forbid_unknown_fields=True):
     """How the risk of conversations is followed; docs/chat.md."""
 
-    embedder: Annotated[str, one_of("small", "wordllama", "both", "letters")] | None = "small"
+    embedder: Annotated[str, one_of("static")] | None = "static"
     """What compares texts; null: nothing does."""
     weights: Annotated[Mapping[str, Weight], Keys(*SIGNALS)] = MappingProxyType({})
     """How much each signal counts, 1 where it is not named."""

@@ -113,7 +113,7 @@ def measure_turn(event: Event, role: str, state: Any, options: Options) -> tuple
 
 def meaning_of(how: Mapping[str, Any]) -> Meaning | None:
     """What reads the meaning of turns, by the settings."""
-    name = how.get("embedder", "small")
+    name = how.get("embedder", "static")
     if name is None:
         return None
     # Here and not above: NumPy is loaded only where a conversation is met.

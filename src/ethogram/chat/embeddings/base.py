@@ -24,7 +24,7 @@ class Embedder(Protocol):
 
     @property
     def name(self) -> str:
-        """The name with its version, such as `small@2`; vectors of two versions must not be compared."""
+        """The name with its version, such as `static@1`; vectors of two versions must not be compared."""
 
     def embed(self, texts: Sequence[str]) -> Vectors:
         """A row of length 1 for each text; zeros where nothing in the text is known."""
@@ -45,8 +45,8 @@ def embedder(name: str) -> Callable[[Callable[[], Embedder]], Callable[[], Embed
 
 def load(name: str) -> Embedder:
     """The embedder of that name, loaded now."""
-    # Imported here, since they import this module to register.
-    from . import small, wordllama  # noqa: F401
+    # Imported here, since it imports this module to register.
+    from . import static  # noqa: F401
 
     if name not in _MAKERS:
         known = ", ".join(sorted(_MAKERS))

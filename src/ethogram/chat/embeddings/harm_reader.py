@@ -1,90 +1,56 @@
-"""Reads turns by an embedder: closeness to harm, distance from the topic, similarity to refused requests.
+"""Reads turns by an embedder: how far they ask for harm, and how near they are to earlier ones.
 
-The fitted surface of an embedder ships with the package, or is fitted when first needed. To write it:
-
-    python -m ethogram.chat.embeddings.harm_reader small wordllama
-
+A long message is read in windows of sentences, since one vector of many sentences is near to nothing.
 State between turns is bounded and of JSON's own types: packed vectors and no text.
 """
 
 from __future__ import annotations
 
-import sys
+import re
 from base64 import b64decode, b64encode
-from collections.abc import Sequence
 from functools import lru_cache
-from hashlib import sha256
-from pathlib import Path
 from typing import Any
 from zlib import compress, decompress
 
 import msgspec
 import numpy as np
 
-from ...data import DATA
 from ...models.slotted import dataclass, replace
+from ..accumulation import AT_REST
 from ..records import Readings
-from .base import Embedder, Vectors, load, stems
-from .closeness import Exemplar, Joined, Quadratic, Surface, exemplars, level_of, quadratic, weights_of
-from .small import telling
-from .wordllama import Both
+from ..words import content, tokens
+from .base import MOST_CHARACTERS, Embedder, Vectors, load, unit
+from .harm_head import head_of
 
-WEIGHTS = DATA / "embeddings"
-FEWER = 5_000  # exemplars that are fitted where no weights are shipped; all would take a minute
-RECENT, REFUSED = 6, 5  # vectors of user turns and refused requests in the state
+RECENT, REFUSED, CONTEXT = 6, 5, 2  # vectors of user turns, refused requests and turns before in the state
 FOLLOWS = 0.4  # how fast the topic's vector follows the newest turn
 FEW_WORDS = 3  # a shorter turn has no topic of its own
-SIMILAR = {"small@2": (0.35, 0.75), "wordllama@256": (0.35, 0.8)}  # cosines of similarity 0 and 1
+FULL_WORDS = 2  # content words from which a turn without others before it counts in full
+WINDOW = 24  # words of a window; a message of up to half as many more is one
+SIMILAR = (0.35, 0.75)  # cosines of similarity 0 and 1
 NOTHING = Readings()
+_SENTENCE = re.compile(r"(?<=[.!?;:])\s+|\n+")
 
 
-def version(embedder: Embedder) -> str:
-    """A digest of the embedder's name, of its vectors for some texts, and of the exemplars."""
-    texts = "\n".join(f"{exemplar.text}\t{exemplar.target}" for exemplar in exemplars())
-    # Every hundredth text is enough to notice a changed table of words.
-    probe = embedder.embed([exemplar.text for exemplar in exemplars()[::100]])
-    vectors = np.round(probe * 50).astype(np.int8).tobytes()
-    return sha256(f"{embedder.name}\n{texts}".encode() + vectors).hexdigest()[:12]
+def windows(text: str) -> list[str]:
+    """The parts of a text that are read by themselves: sentences together up to about WINDOW words.
 
-
-def surface(embedder: Embedder) -> Surface:
-    """The surface of an embedder; fitting takes some seconds where none is shipped for the exemplars."""
-    if isinstance(embedder, Both):
-        parts = ((surface(part), part.name, part.embed([""]).shape[1]) for part in embedder.parts)
-        return Joined(tuple(parts))
-    path = WEIGHTS / f"{embedder.name}.npz"
-    if path.exists():
-        with np.load(path) as file:
-            if str(file["version"]) == version(embedder):
-                return _read(file)
-    every = exemplars()
-    return fit(embedder, every[:: max(1, len(every) // FEWER)])
-
-
-def fit(embedder: Embedder, some: Sequence[Exemplar]) -> Quadratic:
-    """The surface through these exemplars."""
-    places = embedder.embed([item.text for item in some])
-    return quadratic(places, weights_of(places, some))
-
-
-def save(embedder: Embedder) -> Path:
-    """Fit all exemplars and write the surface."""
-    made = fit(embedder, exemplars())
-    WEIGHTS.mkdir(exist_ok=True)
-    path = WEIGHTS / f"{embedder.name}.npz"
-    # Half of the symmetric matrix; two bytes a number move the raw closeness by less than 0.01.
-    half = made.matrix[np.triu_indices(len(made.matrix))].astype(np.float16)
-    known, constant = np.array(version(embedder)), np.array(made.constant)
-    np.savez_compressed(path, version=known, half=half, linear=made.linear, constant=constant)
-    return path
-
-
-def _read(npz_file: np.lib.npyio.NpzFile) -> Quadratic:
-    linear: Vectors = npz_file["linear"]
-    matrix = np.zeros((len(linear), len(linear)), dtype=np.float32)
-    matrix[np.triu_indices(len(linear))] = npz_file["half"]
-    matrix += np.triu(matrix, 1).T
-    return Quadratic(matrix, linear, float(npz_file["constant"]))
+    >>> windows("How are you?"), [len(part.split()) for part in windows("so it is. " * 40)]
+    (['How are you?'], [36, 36, 36, 12])
+    """
+    text = text[:MOST_CHARACTERS]
+    most = WINDOW + WINDOW // 2
+    if len(text.split()) <= most:
+        return [text]
+    parts: list[list[str]] = [[]]
+    for sentence in _SENTENCE.split(text):
+        words = sentence.split()
+        for start in range(0, len(words), most):
+            piece = words[start : start + most]
+            if parts[-1] and len(parts[-1]) + len(piece) > most:
+                parts.append([])
+            parts[-1] += piece
+    return [" ".join(part) for part in parts]
 
 
 def pack(vector: Vectors) -> str:
@@ -115,13 +81,14 @@ class ReaderState:
     topic: str | None = None
     recent: tuple[str, ...] = ()
     refused: tuple[str, ...] = ()
+    context: tuple[str, ...] = ()  # of the turns just before, of both sides
 
 
 class Reader:
     """The meaning of turns by one embedder."""
 
     def __init__(self, embedder: Embedder) -> None:
-        self._embedder, self._surface = embedder, surface(embedder)
+        self._embedder, self._head = embedder, head_of(embedder)
         self.name = embedder.name
 
     def read(
@@ -130,20 +97,21 @@ class Reader:
         """The state after a turn, and the readings of a user's. `refuses`: an assistant's turn refuses."""
         state = msgspec.convert(saved or {}, ReaderState)
         readings = NOTHING
-        if role == "assistant":
-            if refuses and state.recent and state.recent[-1] not in state.refused:
+        if role not in ("system", "tool"):
+            vectors = self._embedder.embed(windows(text))
+            if role != "assistant":
+                state, readings = self._user(state, text, vectors)
+            elif refuses and state.recent and state.recent[-1] not in state.refused:
                 state = replace(state, refused=(*state.refused, state.recent[-1])[-REFUSED:])
-        elif role not in ("system", "tool"):
-            state, readings = self._user(state, text)
-        after = {"topic": state.topic, "recent": list(state.recent), "refused": list(state.refused)}
-        return after, readings
+            state = replace(state, context=(*state.context, pack(_whole(vectors)))[-CONTEXT:])
+        return {name: getattr(state, name) for name in ReaderState.__slots__}, readings
 
-    def _user(self, state: ReaderState, text: str) -> tuple[ReaderState, Readings]:
-        vector = self._embedder.embed([text])[0]
+    def _user(self, state: ReaderState, text: str, vectors: Vectors) -> tuple[ReaderState, Readings]:
+        vector = _whole(vectors)
         words = len(text.split(maxsplit=FEW_WORDS))
         has_topic = words >= FEW_WORDS and bool(vector.any())
         readings = Readings(
-            level=level_of(float(self._surface.raw(vector[None])[0]), telling(stems(text)), self.name),
+            level=self._level(state, text, vectors),
             refused=self._similarity(vector, state.refused) if has_topic else None,
             paraphrase=self._similarity(vector, state.recent) if has_topic else None,
             jump=jump(vector, unpack(state.topic)) if has_topic and state.topic else None,
@@ -154,12 +122,28 @@ class Reader:
             state = replace(state, topic=pack(topic), recent=(*state.recent, pack(vector))[-RECENT:])
         return state, readings
 
+    def _level(self, state: ReaderState, text: str, vectors: Vectors) -> float:
+        """The mean level of the windows of a turn by their words; nearer to rest where it says little."""
+        if not vectors.any():
+            return AT_REST
+        before = [unpack(item) for item in state.context]
+        context = _whole(np.array(before)) if before else None
+        lengths = [len(window.split()) + 1 for window in windows(text)]
+        level = float(np.average(self._head.levels(vectors, context), weights=lengths))
+        says = 1.0 if context is not None else min(1.0, len(content(tokens(text))) / FULL_WORDS)
+        return AT_REST + (level - AT_REST) * says
+
     def _similarity(self, vector: Vectors, others: tuple[str, ...]) -> float | None:
         if not others:
             return None
-        low, high = SIMILAR.get(self.name, (0.35, 0.8))
+        low, high = SIMILAR
         nearest = float((np.stack([unpack(other) for other in others]) @ vector).max())
         return min(1.0, max(0.0, (nearest - low) / (high - low)))
+
+
+def _whole(vectors: Vectors) -> Vectors:
+    """The vector of a text from those of its windows."""
+    return unit(vectors.sum(axis=0, keepdims=True))[0]
 
 
 @lru_cache(maxsize=8)
@@ -172,8 +156,3 @@ def jump(vector: Vectors, topic: Vectors) -> float:
     """How far a turn is from the topic so far, 0..1."""
     length = float(np.linalg.norm(topic)) or 1.0
     return min(1.0, max(0.0, 1.0 - float(vector @ topic) / length))
-
-
-if __name__ == "__main__":
-    for name in sys.argv[1:]:
-        print(save(load(name)))
