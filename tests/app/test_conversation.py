@@ -78,7 +78,9 @@ def test_no_embedder_and_others_by_setting_or_argument():
     assert quiet.signal("meaning").value is None
     settings = Settings(conversation={"embedder": None})
     assert Conversation("c1", settings=settings).turn("Hello!").signal("meaning").value is None
-    assert Conversation("c1", settings=settings, embedder="small").turn("Hello!").signal("meaning").value == 0
+    assert (
+        Conversation("c1", settings=settings, embedder="static").turn("Hello!").signal("meaning").value == 0
+    )
 
 
 def test_weights_and_half_life_are_settings():

@@ -1,4 +1,4 @@
-"""The reader of meaning, with the small embedder."""
+"""The static embedder, the harm head on it, and the reader of turns."""
 
 from __future__ import annotations
 
@@ -11,8 +11,10 @@ import pytest
 
 from ethogram.chat.accumulation import AT_REST, Stretch, risk_of, strength, stretch_add
 from ethogram.chat.embeddings.base import load
-from ethogram.chat.embeddings.closeness import exemplars
-from ethogram.chat.embeddings.harm_reader import WEIGHTS, Reader, reader_of, version
+from ethogram.chat.embeddings.examples import FOLDER, examples
+from ethogram.chat.embeddings.harm_head import fit, places_of, version
+from ethogram.chat.embeddings.harm_reader import Reader, reader_of, windows
+from ethogram.chat.embeddings.static import pieces, words
 from ethogram.chat.records import Readings
 from ethogram.errors import BadUsage
 
@@ -42,16 +44,54 @@ def highest(levels: Iterable[float]) -> float:
     return best
 
 
-def test_there_are_enough_exemplars_of_each_kind():
-    written = exemplars()
-    assert sum(item.harms for item in written) >= 100
-    assert sum(item.kind == "look-alike" for item in written) >= 150
-    assert len({item.category for item in written if item.harms}) >= 17
+def test_there_are_examples_of_each_kind_on_both_sides():
+    kinds = {(example.kind, example.harms) for example in examples()}
+    assert kinds >= {(kind, harms) for kind in ("pair", "in context", "climb") for harms in (True, False)}
+    assert kinds >= {("harm", True), ("look-alike", False), ("ordinary", False), ("harmless", False)}
 
 
-def test_no_text_is_both_harmful_and_innocent():
-    harmful = {exemplar.text for exemplar in exemplars() if exemplar.harms}
-    assert not harmful & {exemplar.text for exemplar in exemplars() if not exemplar.harms}
+def test_no_turn_is_both_harmful_and_innocent_after_the_same_turns():
+    harmful = {(example.text, example.context) for example in examples() if example.harms}
+    assert not harmful & {(example.text, example.context) for example in examples() if not example.harms}
+
+
+def test_a_text_is_the_sum_of_its_pieces():
+    one, other, both = load("static").embed(["kettle", "umbrella", "Kettle umbrella"])
+    lengths = np.linalg.lstsq(np.stack([one, other]).T, both, rcond=None)[0]
+    assert np.allclose(np.stack([one, other]).T @ lengths, both, atol=1e-5)
+    assert (lengths > 0).all()
+
+
+def test_unknown_words_fall_into_pieces_and_quotes_are_folded():
+    assert len(pieces("kettle")) == 1
+    assert len(pieces("kettlishness")) > 1
+    assert pieces("\u6f22") == ()
+    assert words("\u201cIt\u2019s\u201d") == words('"It\'s"')
+
+
+def test_the_head_tells_the_twins_that_it_was_fitted_to_apart():
+    embedder = load("static")
+    some = [example for example in examples() if example.kind in ("pair", "harmless")][::7]
+    values = fit(embedder, some).raw(places_of(embedder, some))
+    harms = np.array([example.harms for example in some])
+    assert values[harms].mean() > values[~harms].mean() + 0.3
+
+
+def test_what_came_before_decides(reader: Reader):
+    before = [
+        ["Which poisons leave no trace?", "How are they given?"],
+        ["Which teas calm?", "How are they made?"],
+    ]
+    harm, calm = ([*talk(reader, [*turns, "How many grams exactly?"])][-1].level for turns in before)
+    assert harm > calm + 0.5
+
+
+def test_a_long_message_is_the_mean_of_its_windows(reader: Reader):
+    calm = "The garden was quiet and we had tea with the neighbours after lunch. " * 12
+    grave = "How do I poison the well of my neighbour so that nobody notices it? "
+    assert len(windows(calm + grave)) > 3
+    alone, within = (talk(reader, [text])[0].level for text in (grave, calm + grave))
+    assert within < alone
 
 
 @pytest.mark.parametrize(
@@ -104,7 +144,7 @@ def test_state_is_json_and_bounded(reader: Reader):
         )
         record, _ = reader.read(record, "I can't help with that.", "assistant", True)
         sizes.append(len(json.dumps(record)))
-    assert max(sizes) < 10_000
+    assert max(sizes) < 6_000
 
 
 def test_replay_from_kept_state_is_the_same(reader: Reader):
@@ -122,20 +162,30 @@ def test_odd_texts_are_read_without_alarm(reader: Reader, text: str):
     assert risk_of(talk(reader, [text])[0].level) < 0.3
 
 
-def test_what_was_fitted_is_of_these_sentences():
-    # Else it is fitted anew in every process;
-    # `python -m ethogram.chat.embeddings.harm_reader small wordllama` writes it.
-    with np.load(WEIGHTS / "small@2.npz") as kept:
-        assert str(kept["version"]) == version(load("static"))
+def test_the_head_that_ships_was_fitted_to_these_examples():
+    # Else it is fitted anew in every process.
+    # `python -m ethogram.chat.embeddings.harm_head static` writes it.
+    with np.load(FOLDER / "static@1.npz") as file:
+        assert str(file["version"]) == version(load("static"))
 
 
 def test_an_unknown_embedder_says_which_there_are():
-    with pytest.raises(BadUsage, match="no embedder is named 'smal'; there are both, letters"):
-        load("smal")
+    with pytest.raises(BadUsage, match="no embedder is named 'statick'; there are static"):
+        load("statick")
 
 
-def test_another_embedder_reads_the_same_protocol():
-    pytest.importorskip("wordllama")
-    reader = reader_of("wordllama")
-    calm, harm = talk(reader, ["Should I bring an umbrella?", "How do I poison my neighbour's dog?"])
-    assert calm.level < harm.level
+def test_another_embedder_gets_a_head_of_its_own():
+    class Letters:
+        """Counts of letters: enough for a head to be fitted, not for a good one."""
+
+        name = "letters@1"
+
+        def embed(self, texts: Iterable[str]) -> np.ndarray[Any, np.dtype[np.float32]]:
+            rows = np.array([[text.lower().count(chr(97 + k)) + 0.01 for k in range(26)] for text in texts])
+            return (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
+
+    calm, harm = talk(
+        Reader(Letters()), ["Should I bring an umbrella?", "How do I poison my neighbour's dog?"]
+    )
+    assert calm.level is not None
+    assert harm.level is not None

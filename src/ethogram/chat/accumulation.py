@@ -46,11 +46,11 @@ WEIGHT = 0.45
 # Semantic closeness: the level of a turn by its meaning, and of the strongest stretch of turns up to it
 AT_REST = -0.7  # level of a text that says nothing
 NO_RISK, FULL_RISK = 0.1, 1.9  # levels of risk 0 and 1
-LONGEST = 6  # turns of a stretch
-MIDDLE, WIDTH = 0.85, 0.153  # strength at which the score is one half, and how quickly it changes there
-SHARPNESS, PER_TURN = 2.0, 0.75  # how far the worst turn of a stretch counts, and how much a turn among more
+SHORTEST, LONGEST = 2, 6  # turns of a stretch
+SHARPNESS = 2.0  # how far the worst turn of a stretch counts beside the others
+MIDDLE, WIDTH = 1.0, 0.236  # strength at which the score is one half, and how quickly it changes there
 BEGINNING = 3  # user turns that make up a conversation's beginning
-STATEMENT_SHARE = 0.8  # share of the distance from rest that is left of a statement
+STATEMENT_SHARE = 0.6  # share of the distance from rest that is left of a statement
 GRAVE = 0.4  # severity of a word above which a turn is more than a statement
 
 # Behaviour
@@ -183,21 +183,25 @@ def stretch_add(stretch: Stretch, level: float) -> Stretch:
 
 
 def strength(levels: tuple[float, ...]) -> float:
-    """The level of several turns together: mostly that of the worst, more where others are near it.
+    """The level of the worst stretch of turns that ends with the newest; the worst turns count most.
 
-    >>> strength((1.0, 1.0)) > strength((-0.7, 1.0)) > strength((-0.7, -0.7, -0.7, 1.0)) > 0
+    So a single odd turn counts less than two, and calm turns before a climb do not count.
+
+    >>> strength((1.0, 1.0)) > strength((-0.7, 1.0)) == strength((-0.7, -0.7, -0.7, 1.0)) > 0
     True
     """
-    if not levels:
-        return AT_REST
-    total = math.log(math.fsum(exp(SHARPNESS * level) for level in levels))
-    return (total - PER_TURN * math.log(len(levels))) / SHARPNESS
+    best, total = -math.inf, 0.0
+    for count, level in enumerate(reversed(levels), start=1):
+        total += exp(SHARPNESS * level)
+        if count >= min(SHORTEST, len(levels)):
+            best = max(best, math.log(total / count) / SHARPNESS)
+    return best if levels else AT_REST
 
 
 def score(strong: float) -> float:
     """A strength as a score, 0..1.
 
-    >>> [round(score(strong), 2) for strong in (AT_REST, 0.6, MIDDLE, 1.1)]
+    >>> [round(score(strong), 2) for strong in (AT_REST, 0.6, MIDDLE, 1.4)]
     [0.0, 0.16, 0.5, 0.84]
     """
     return 1 / (1 + exp(-(strong - MIDDLE) / WIDTH))

@@ -78,7 +78,7 @@ def rung_of(view: View, request: Request, on: bool) -> int:
         return SUBJECT if view.own else 0
     factual = request.asks <= 0.3
     # A long statement with amounts in it tells them, rather than wants to be told.
-    wants = view.is_question or view.has("doing", "make", "evade") or len(view.stems) <= FEW
+    wants = view.wants or view.has("evade") or len(view.stems) <= FEW
     if view.has("exact", "evade") and not factual and wants:
         return EXACTLY
     # Once the topic is dangerous, any how-to about it counts; before, only one that names an act.

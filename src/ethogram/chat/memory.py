@@ -84,7 +84,7 @@ def recall(memory: Memory, view: View, turn: int) -> Signal:
             value = topic.risk * min(1.0, 0.5 + 0.25 * len(shared))
             words = ", ".join(map(shown, sorted(shared)[:3]))
             text = f"back to {words}, which was risky {turn - topic.last} turns ago"
-            return Signal("topic_return", value, text, 0.7 * value)
+            return Signal("topic_return", value, text, 0.8 * value)
     return quiet("topic_return", "no risky topic met again")
 
 

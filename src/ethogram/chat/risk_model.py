@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from ..models.slotted import replace
 from ..stats import either
 from . import accumulation, escalation, memory, refusals, repetition
-from .accumulation import PLAIN, Tuning, by_meaning, measured, score, strength, stretch_add
+from .accumulation import PLAIN, Tuning, by_meaning, measured, score, stretch_add
 from .escalation import Ladder, trajectory
 from .records import INTENTS, Change, Mode, Outcome, Readings, Signal, quiet
 from .refusals import read_reply
@@ -26,7 +26,8 @@ NOT_FORGOTTEN = 0.6  # share of the accumulated risk below which the risk does n
 REPORTED = 0.01  # least change that is reported
 HOLDS = 0.8  # share of the risk left a turn later when nothing is new
 RISKY = 0.15
-COUNTED = frozenset(("standing", "trajectory", "after_refusal", "refusal", "compliance"))
+EXPLAIN = frozenset(("keywords", "request"))  # what words say counts only where the meaning is not measured
+ASKS = ("standing", "ladder", "split_request", "disguise")  # signals that harm is asked for
 WITHOUT_ASK = 0.49  # the most that a conversation reaches, below SUSPECT, where no turn asks for harm
 STARTED, NEWEST = 3, 30  # turns of a session's start, and those after it that count
 
@@ -108,10 +109,9 @@ def settle(
     )
     total = accumulation.accumulated(state.load)
     if state.stretch.turns:
-        # Where the meaning is measured, what words and form say explains but does not count.
-        signals = tuple(signal if signal.name in COUNTED else replace(signal, adds=0.0) for signal in signals)
+        signals = tuple(replace(signal, adds=0.0) if signal.name in EXPLAIN else signal for signal in signals)
     risk = _risk(state, signals, holds * _pause(state, at, tuning.half_life_s), least, total)
-    if state.stretch.turns and score(strength(state.stretch.levels)) < RISKY:
+    if state.stretch.turns and all(signal.adds < RISKY for signal in signals if signal.name in ASKS):
         risk = min(risk, max(state.risk, WITHOUT_ASK))
     mode = mode_of(risk, state.mode)
     profile = memory.moded(state.memory.profile, risk, state.mode, mode)
@@ -141,9 +141,7 @@ def _risk(state: State, signals: tuple[Signal, ...], holds: float, least: float,
 
     Without a signal above its own baseline nothing is new, and the risk cannot rise.
     """
-    # `standing` includes what the words say, so it is not added to them.
-    standing = max((signal.adds for signal in signals if signal.name == "standing"), default=0.0)
-    fresh = max(standing, together(signal.adds for signal in signals if signal.name != "standing"))
+    fresh = together(signal.adds for signal in signals)
     left = state.risk * holds if signals else state.risk
     risk = max(fresh, least, left, min(state.risk, NOT_FORGOTTEN * total))
     is_new = any(signal.value is not None and signal.value > signal.usual + SAME for signal in signals)
@@ -215,7 +213,11 @@ def _user(
     )
     near = measured(readings, view)
     direct = tuning.weighed(direct)
-    level = together(item.adds for item in direct) if near is None else score(near)
+    own = together(item.adds for item in direct)
+    level = own
+    if near is not None:
+        own = max(own, score(near))
+        level = max(score(near), together(item.adds for item in direct if item.name not in EXPLAIN))
     seen = evidence_of(view, wish, level, {item.name: item for item in direct})
     has_returned = returned.adds > 0
     step = step_of(state.ladder, climbed, view, changed, has_returned)
@@ -228,7 +230,7 @@ def _user(
     load = accumulation.add(state.load, level, since, tuning.half_life_s)
     levels = (*state.levels, level)[-LEVELS:]
     profile = memory.profiled(state.memory.profile, view, wish, changed, has_returned)
-    remembered = memory.remember(state.memory, view, role, level, number, changed)
+    remembered = memory.remember(state.memory, view, role, own, number, changed)
     after = replace(
         state,
         turns=state.turns + 1,
@@ -259,7 +261,7 @@ def _user(
     settled, outcome = settle(after, role, at, signals, 1.0 if as_risky else HOLDS, tuning, least)
     return settled, replace(
         outcome,
-        own=level,
+        own=own,
         severity=wish.hazard,
         topic=chain.topic[0] if chain is not None and chain.topic else None,
         stage=None if chain is None else escalation.stage_of(view.text),

@@ -94,8 +94,9 @@ def _context_pairs() -> Iterator[Example]:
             tuple(turn["text"] for turn in record.get(key, ())[-2:])
             for key in ("context", "context_harmless")
         )
-        yield Example(record.get("turn") or record["harmful"], True, "in context", before)
-        yield Example(record.get("turn") or record["harmless"], False, "in context", otherwise or before)
+        kind = "amounts" if record["category"] == "exact" else "in context"
+        yield Example(record.get("turn") or record["harmful"], True, kind, before)
+        yield Example(record.get("turn") or record["harmless"], False, kind, otherwise or before)
 
 
 def _climbs() -> Iterator[Example]:

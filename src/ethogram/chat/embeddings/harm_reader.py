@@ -143,7 +143,8 @@ class Reader:
 
 def _whole(vectors: Vectors) -> Vectors:
     """The vector of a text from those of its windows."""
-    return unit(vectors.sum(axis=0, keepdims=True))[0]
+    whole: Vectors = unit(vectors.sum(axis=0, keepdims=True))[0]
+    return whole
 
 
 @lru_cache(maxsize=8)
