@@ -15,7 +15,11 @@ def main() -> int:
 
         return answer()
     import gc
+    import os
 
+    # NumPy starts its linear algebra with a thread for every core, and each of them spins for a tenth of a
+    # second before it sleeps; no command multiplies matrices large enough to need them.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     # Loading modules and patterns makes many objects and little garbage: with the default of 700, looking for
     # it takes a tenth of a short command's time.
     gc.set_threshold(10_000, 10, 10)

@@ -117,6 +117,8 @@ def test_columns_are_what_the_lines_say(
     path.write_text("".join(json.dumps(line, ensure_ascii=escaped) + "\n" for line in lines) + odd, "utf-8")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(line_reader, "CHUNK", chunk)
+        patch.setattr(line_reader, "PART", chunk // 2)
+        patch.setattr(line_reader, "SAMPLE", 2)
         patch.setattr(line_reader, "MANY_SIGNALS", many)
         patch.setattr(line_reader, "THIN", 1 if many == 0 else THIN)
         columns, expected = both(path, patch)
@@ -128,6 +130,32 @@ def test_columns_are_what_the_lines_say(
         for names in (("subject",), ("source", "timed", "target"), ("source", "subject", "kind")):
             counts = columns.events.counts(*names)
             assert list(counts.items()) == list(expected.events.counts(*names).items())
+
+
+@pytest.mark.parametrize(
+    ("extra", "regular"),
+    [
+        ('"mood": "sad"', True),
+        ('"MAN_LOVEBOMB": 0.5, "mood": null', True),
+        ('"risk": 0.25', False),
+        ('"MAN_LOVEBOMB": 0.5, "MAN_LOVEBOMB": 0.7', False),
+        ('"fear": 1.0, "joy": 1.0, "mood": "sad"', False),
+    ],
+    ids=["a text", "a number and null", "a common name again", "another name twice", "one too many"],
+)
+def test_a_line_may_have_readings_that_most_have_not(
+    extra: str, regular: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "events.jsonl"
+    line = '{"subject": "ann", "readings": {"risk": 0.5, "calm": 1}}\n'
+    path.write_text(line * 90 + "\n" + line.replace('"calm"', extra + ', "calm"') + line * 9)
+    monkeypatch.setattr(line_reader, "PART", 600)
+    columns, expected = both(path, monkeypatch, limits=Limits(readings=4))
+    assert (columns is not None) is regular
+    if columns is not None:
+        assert isinstance(expected, Batch)
+        assert list(columns.events) == list(expected.events)
+        assert len(columns.events[90].readings) == 3
 
 
 def test_a_regular_file_is_read_as_columns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

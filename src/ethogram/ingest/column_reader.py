@@ -40,14 +40,11 @@ class Words:
 
     def add(self, row: int, column: Column) -> None:
         """Add the texts of rows from this one on."""
-        words = column.words if isinstance(column, Coded) else dict.fromkeys(column)
-        for word in words:
+        texts = coded(column)
+        for word in texts.words:
             self._numbers.setdefault(word, len(self._numbers) - 1)
-        if isinstance(column, Coded):
-            codes = np.array([*map(self._numbers.__getitem__, words), -1], np.int32)[column.codes]
-        else:
-            codes = np.fromiter(map(self._numbers.__getitem__, column), np.int32, len(column))
-        self._put(row, codes)
+        codes = [*map(self._numbers.__getitem__, texts.words), -1]
+        self._put(row, np.array(codes, np.int32)[texts.codes])
 
     def column(self, rows: int) -> Coded | None:
         """Return the column of so many rows, None where no row has a text."""
@@ -110,7 +107,7 @@ class ColumnReader:
         """Add rows: times in microseconds if there are any, other fields by name, readings by signal."""
         if self.rows + rows > self.rules.limits.events:
             raise Irregular
-        checked = self._checked(rows, fields)
+        checked = self._checked(fields)
         seq = self._places(rows, checked.pop("seq", ()))
         times = self._checked_times(times, seq)
         timed = bool(self.timed)
@@ -128,9 +125,8 @@ class ColumnReader:
             raise Irregular
         fields: dict[str, Column] = dict(more or {})
         for name, known in self._lists.items():
-            known += [None] * (self.rows - len(known))
-            if known.count(None) < self.rows:
-                fields[name] = known
+            if _has_any(known):
+                fields[name] = known + [None] * (self.rows - len(known))
         for name, words in self._words.items():
             if (column := words.column(self.rows)) is not None:
                 others = fields.get(name)
@@ -179,35 +175,33 @@ class ColumnReader:
             if _has_values(column) and self._texts.setdefault(name, is_text) is not is_text:
                 raise Irregular
 
-    def _checked(self, rows: int, fields: Mapping[str, Column]) -> Fields:
+    def _checked(self, fields: Mapping[str, Column]) -> Fields:
         """Return the fields of a chunk that have values, each as it should be."""
         limits = self.rules.limits
         checked: Fields = {}
         for name, column in fields.items():
             if name == "attributes":
                 column = self._attributes(column)
-            elif name == "id":
+            elif name == "id" and (set(map(type, column)) != {str} or "" in column):
                 column = [None if value is None or value == "" else str(value) for value in column]
             if name in NAMES:
-                column = self._names(name, column)
+                column = self._names(name, coded(column))
             elif name in ("text", "id"):
                 most = limits.text if name == "text" else limits.name
                 if max(map(len, filter(None, column)), default=0) > most:
                     raise Irregular
-            if column.count(None) < rows:
+            if _has_any(column):
                 checked[name] = column
         if "subject" not in checked or checked["subject"].count(None):
             raise Irregular
         checked.pop("source", None)
         return checked
 
-    def _names(self, name: str, column: Column) -> Column:
-        words = column.words if isinstance(column, Coded) else [*dict.fromkeys(column)]
-        if not isinstance(column, Coded) and None in words:
-            words = [word for word in words if word is not None]
+    def _names(self, name: str, column: Coded) -> Coded:
+        words = column.words
         if "" in words and name != "subject":
-            words = [word for word in words if word]
-            column = [value or None for value in column]
+            column = coded([value or None for value in column])
+            words = column.words
         if name == "subject" and not all(map(str.strip, words)):
             raise Irregular
         if max(map(len, words), default=0) > self.rules.limits.name:
@@ -250,8 +244,9 @@ class ColumnReader:
         return times
 
     def _check_ids(self, ids: Column | None, seq: NDArray[np.int64]) -> None:
-        missing = self.rows if ids is None else ids.count(None)
-        if ids is not None and len(set(ids)) - bool(missing) + missing != self.rows:
+        distinct = set(ids or (None,))
+        missing = 0 if None not in distinct else self.rows if ids is None else ids.count(None)
+        if len(distinct) - bool(missing) + missing != self.rows:
             raise Irregular
         if missing and self._has_seq and len(np.unique(seq)) < self.rows:
             raise Irregular  # ids are made of it
@@ -317,6 +312,10 @@ def _joined_sparse(parts: list[tuple[int, Readings | None]]) -> Readings:
             values.append(thin.values)
         start += size
     return Sparse(np.concatenate(rows), np.concatenate(values), start)
+
+
+def _has_any(column: Column) -> bool:
+    return any(value is not None for value in column)
 
 
 def _has_values(part: Readings) -> bool:

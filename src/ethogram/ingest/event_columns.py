@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from datetime import datetime
-from itertools import repeat
+from itertools import count, repeat
 from typing import Any, overload
 
 import numpy as np
@@ -103,9 +103,9 @@ def coded(values: Sequence[str | None]) -> Coded:
     """Return the column with each text once."""
     if isinstance(values, Coded):
         return values
-    words = [text for text in dict.fromkeys(values) if text is not None]
-    numbers: dict[str | None, int] = {None: -1, **{text: number for number, text in enumerate(words)}}
-    return Coded(np.fromiter(map(numbers.__getitem__, values), np.int64, len(values)), words)
+    numbers: dict[str | None, int] = defaultdict(count().__next__, {None: -1})
+    codes = np.fromiter(map(numbers.__getitem__, values), np.int64, len(values))
+    return Coded(codes, [text for text in numbers if text is not None])
 
 
 class EventColumns(EventSequence):
