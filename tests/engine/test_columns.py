@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
@@ -100,7 +101,7 @@ def test_the_size_of_blocks_changes_nothing(rows: int, monkeypatch: pytest.Monke
         assert differences(rows_of(ours), plain_reading(case)[0]) == []
 
 
-def test_notes_and_counts_are_those_of_the_live_engine_and_in_its_order():
+def test_insufficient_histories_and_counts_are_those_of_the_live_engine():
     notes = 0
     for case in cases(30):
         events, as_of = events_of(case)
@@ -108,7 +109,11 @@ def test_notes_and_counts_are_those_of_the_live_engine_and_in_its_order():
         ours = run.run(programs, events, as_of=as_of, cap=case.cap)
         theirs = live.run(programs, events, as_of=as_of, cap=case.cap)
         assert (ours.insufficient, ours.checked) == (theirs.insufficient, theirs.checked)
-        notes += len(theirs.insufficient)
+        listed = list(ours.insufficient)
+        assert [item.order for item in listed] == sorted(item.order for item in listed)
+        counts = Counter((item.program.name, item.reason) for item in listed)
+        assert (ours.insufficient.counts(), len(ours.insufficient)) == (counts, len(listed))
+        notes += len(listed)
     assert notes > 20
 
 

@@ -127,6 +127,7 @@ def test_columns_are_what_the_lines_say(
         assert list(columns.events) == list(expected.events)
         assert (columns.timed, columns.files) == (expected.timed, expected.files)
         assert columns.has_text == expected.has_text
+        assert columns.events.count_subjects() == len({event.subject for event in expected.events})
         for names in (("subject",), ("source", "timed", "target"), ("source", "subject", "kind")):
             counts = columns.events.counts(*names)
             assert list(counts.items()) == list(expected.events.counts(*names).items())

@@ -40,6 +40,10 @@ class EventCollection(Collection[Event]):
         """Return how many events have each value of these fields, in order of the first; see `values`."""
         return Counter(self.values(*names))
 
+    def count_subjects(self) -> int:
+        """Return how many subjects have events, each in its source."""
+        return len(set(self.values("source", "subject")))
+
     def has(self, name: str) -> bool:
         """Whether any event has a value in this field."""
         return any(value is not None for value in self.values(name))

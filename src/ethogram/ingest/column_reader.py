@@ -7,10 +7,11 @@ slower and explains every fault. What this way accepts, that one reads as the sa
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
-from itertools import chain
-from typing import Any, Protocol
+from itertools import chain, count, islice
+from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +24,7 @@ from .event_parser import CATEGORY, LARGEST, LAST_SECOND, NUMBER, Rules, checked
 NAMES = ("source", "subject", "target", "reply_to", "thread", "session", "kind")
 """Fields whose texts come again and again."""
 Fields = dict[str, Column]
+N = TypeVar("N", bound=np.integer[Any])
 FIRST, LAST = micros(datetime.min.replace(tzinfo=UTC)), micros(datetime.max.replace(tzinfo=UTC))
 
 
@@ -30,21 +32,34 @@ class Irregular(Exception):
     """The input needs to be read line by line."""
 
 
+class Numbers(Generic[N]):
+    """The numbers of the words of a column, found once where chunks share a list of words that may grow."""
+
+    def __init__(self, number: Callable[[str], int], kind: type[N]) -> None:
+        self._number = number
+        self._words: list[str] = []
+        self._known: NDArray[N] = np.empty(0, kind)
+
+    def __call__(self, words: list[str]) -> NDArray[N]:
+        known = self._known if words is self._words else self._known[:0]
+        new = np.fromiter(map(self._number, islice(words, len(known), None)), known.dtype)
+        self._words, self._known = words, np.append(known, new)
+        return self._known
+
+
 class Words:
     """A column of texts under construction; rows that it was not given have none."""
 
     def __init__(self) -> None:
-        self._numbers: dict[str | None, int] = {None: -1}
+        self._numbers: dict[str | None, int] = defaultdict(count().__next__, {None: -1})
+        self._codes = Numbers(self._numbers.__getitem__, np.int32)
         self._parts: list[NDArray[np.int32]] = []
         self._rows = 0
 
     def add(self, row: int, column: Column) -> None:
         """Add the texts of rows from this one on."""
         texts = coded(column)
-        for word in texts.words:
-            self._numbers.setdefault(word, len(self._numbers) - 1)
-        codes = [*map(self._numbers.__getitem__, texts.words), -1]
-        self._put(row, np.array(codes, np.int32)[texts.codes])
+        self._put(row, np.append(self._codes(texts.words), np.int32(-1))[texts.codes])
 
     def column(self, rows: int) -> Coded | None:
         """Return the column of so many rows, None where no row has a text."""
@@ -88,6 +103,8 @@ class ColumnReader:
         self.timed: bool | None = None
         self.strays: dict[str, int] = {}
         self._words: dict[str, Words] = {}
+        self._checked_words: dict[str, tuple[list[str], int]] = {}
+        """By field the list of texts that was checked last, and how many it had: chunks may share it."""
         self._lists: dict[str, list[Any]] = {}
         self._seq: list[NDArray[np.int64]] = []
         self._times: list[NDArray[np.int64]] = []
@@ -198,7 +215,8 @@ class ColumnReader:
         return checked
 
     def _names(self, name: str, column: Coded) -> Coded:
-        words = column.words
+        known, done = self._checked_words.get(name, (column.words, 0))
+        words = column.words[done:] if known is column.words else column.words
         if "" in words and name != "subject":
             column = coded([value or None for value in column])
             words = column.words
@@ -208,6 +226,7 @@ class ColumnReader:
             raise Irregular
         if name == "source" and set(words) - {self.source}:
             raise Irregular
+        self._checked_words[name] = column.words, len(column.words)
         return column
 
     def _attributes(self, column: Column) -> Column:

@@ -166,9 +166,9 @@ class EventColumns(EventSequence):
         return iter(columns[0]) if len(columns) == 1 else zip(*columns, strict=True)
 
     def counts(self, *names: str) -> Counter[Any]:
-        columns = [self.fields[name] for name in names if name in self.fields]
-        coded = [column for column in columns if isinstance(column, Coded)]
-        if len(coded) < len(columns) or "at" in names or "id" in names or not len(self):
+        present = [name for name in names if name in self.fields]
+        coded = [column for name in present if isinstance(column := self.fields[name], Coded)]
+        if len(coded) < len(present) or "at" in names or "id" in names or not len(self):
             return super().counts(*names)
         codes = np.zeros(len(self), np.int64)
         for column in coded:
@@ -181,9 +181,17 @@ class EventColumns(EventSequence):
         seen = np.flatnonzero(count)
         seen = seen[np.argsort(first[seen])]
         result: Counter[Any] = Counter()
-        for value, n in zip(self.take(first[seen]).values(*names), count[seen].tolist(), strict=True):
+        bare = copy(self)
+        bare.fields, bare.readings, bare.measured = dict(zip(present, coded, strict=True)), {}, {}
+        for value, n in zip(bare.take(first[seen]).values(*names), count[seen].tolist(), strict=True):
             result[value] += n
         return result
+
+    def count_subjects(self) -> int:
+        subjects = self.fields.get("subject")
+        if "source" in self.fields or not isinstance(subjects, Coded):
+            return super().count_subjects()
+        return int(np.count_nonzero(np.bincount(subjects.codes)))
 
     def has(self, name: str) -> bool:
         return name in self.fields

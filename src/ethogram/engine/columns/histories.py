@@ -238,7 +238,12 @@ class Histories:
     @cached_property
     def keys(self) -> list[Key]:
         """Source and key of each history."""
-        return [self.key_at(row) for row in self.rows(self.starts).tolist()]
+        table, rows = self.block.table, self.rows(self.starts)
+        names = [table.names[who] for who in table.who[rows].tolist()]
+        if self.member[0] == SUBJECT:
+            return [(source, (subject,)) for source, subject in names]
+        values = (table.values("attribute", name, rows) for name in self.member[0])
+        return [(source, key) for (source, _), key in zip(names, zip(*values, strict=True), strict=True)]
 
     @cached_property
     def whole(self) -> Histories:
