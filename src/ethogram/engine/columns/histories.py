@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -238,12 +238,7 @@ class Histories:
     @cached_property
     def keys(self) -> list[Key]:
         """Source and key of each history."""
-        table, rows = self.block.table, self.rows(self.starts)
-        names = [table.names[who] for who in table.who[rows].tolist()]
-        if self.member[0] == SUBJECT:
-            return [(source, (subject,)) for source, subject in names]
-        values = (table.values("attribute", name, rows) for name in self.member[0])
-        return [(source, key) for (source, _), key in zip(names, zip(*values, strict=True), strict=True)]
+        return list(self.keys_at(self.rows(self.starts)))
 
     @cached_property
     def whole(self) -> Histories:
@@ -284,13 +279,11 @@ class Histories:
         """The rows of the table at some positions."""
         return self.block.numbers(self.block_rows(positions))
 
-    def key_at(self, row: int) -> Key:
-        """Source and key of the history of a row of the table."""
-        table = self.block.table
-        source, subject = table.names[table.who[row]]
-        if self.member[0] == SUBJECT:
-            return source, (subject,)
-        return source, tuple(table.value("attribute", name, row) for name in self.member[0])
+    def keys_at(self, rows: Ints) -> Keys:
+        """Source and key of the history of each of some rows of the table."""
+        table, fields = self.block.table, self.member[0]
+        others = None if fields == SUBJECT else [table.values("attribute", name, rows) for name in fields]
+        return Keys(table.names, table.who[rows], others)
 
     def once(self, token: Any, make: Callable[[], Any]) -> Any:
         """Something made once for all programs."""
@@ -298,6 +291,27 @@ class Histories:
         if token not in memo:
             memo[token] = make()
         return memo[token]
+
+
+class Keys(Sequence[Key]):
+    """Sources and keys of histories; each is made when it is read."""
+
+    __slots__ = ("_names", "_values", "_who")
+
+    def __init__(
+        self, names: Sequence[tuple[str, str]], who: Ints, values: Sequence[list[Value]] | None
+    ) -> None:
+        self._names, self._who, self._values = names, who, values
+
+    def __len__(self) -> int:
+        return len(self._who)
+
+    def __getitem__(self, number: Any) -> Any:
+        source, subject = self._names[self._who[number]]
+        return source, (subject,) if self._values is None else tuple(own[number] for own in self._values)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return list, (list(self),)
 
 
 def first_known(first: Column, other: Column, size: int) -> Column:

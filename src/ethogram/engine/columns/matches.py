@@ -183,11 +183,12 @@ def matches(result: MatchColumns, shown: Sequence[str]) -> Iterator[tuple[int, i
     fired, first, starts, last = (
         here.rows(at).tolist() for at in (result.fired, result.first, here.starts[numbers], result.last)
     )
+    keys = here.keys_at(here.rows(here.starts[numbers]))
     last_at, evidence = here.times[result.last].tolist(), list(_evidence(result))
     listed = sorted({row for own in evidence for _, row in own}.union(fired))
     events = dict(zip(listed, table.events(np.array(listed), shown), strict=True))
     for k, own in enumerate(evidence):
-        source, key = here.key_at(starts[k])
+        source, key = keys[k]
         closed = int(result.closed_at[k])
         text = "".join(
             piece if isinstance(piece, str) else write(piece[k], form)[:MOST_TEXT]

@@ -150,6 +150,5 @@ def _known(reader: Reader, condition: Expr) -> Mask:
 def unjudged(program: Program, here: Histories, numbers: Ints) -> Unjudged:
     """Histories that a program cannot judge."""
     need, reason = lacking(program) if here.timed or not program.timed_only else (0, NO_TIMES)
-    keys = here.keys if len(numbers) else []
     have = (here.lengths + here.before)[numbers].tolist()
-    return Unjudged(program, need, reason, [keys[number] for number in numbers.tolist()], have)
+    return Unjudged(program, need, reason, here.keys_at(here.rows(here.starts[numbers])), have)

@@ -155,7 +155,7 @@ class EventTable(ABC):
     times: Ints
     timed: Mask
     who: Ints
-    names: list[tuple[str, str]]
+    names: Sequence[tuple[str, str]]
 
     def __init__(self, texts: Texts | None = None) -> None:
         self.texts = texts or Texts()
@@ -305,6 +305,21 @@ class _Evaluated:
         return False
 
 
+class Names(Sequence[tuple[str, str]]):
+    """The subjects of one source, each with it."""
+
+    __slots__ = ("source", "words")
+
+    def __init__(self, source: str, words: Sequence[str]) -> None:
+        self.source, self.words = source, words
+
+    def __len__(self) -> int:
+        return len(self.words)
+
+    def __getitem__(self, number: Any) -> Any:
+        return self.source, self.words[number]
+
+
 class LineTable(EventTable):
     """A table of event lines; `measured` has the events that were given further readings, by row."""
 
@@ -315,7 +330,7 @@ class LineTable(EventTable):
         self.timed = np.broadcast_to(np.array(lines.timed), (len(lines),))
         subjects = coded(lines.fields["subject"])
         self.who = subjects.codes.astype(np.int64)
-        self.names = [(lines.source, subject) for subject in subjects.words]
+        self.names = Names(lines.source, subjects.words)
         if "source" in lines.fields:
             sources = coded(lines.fields["source"])
             pairs, self.who = np.unique(sources.codes * len(self.names) + self.who, return_inverse=True)
