@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from ...ingest.reader import without_collection
 from ...language.ast import Expr
 from ...language.history import CAP
 from ...language.program import Program, SequenceProgram, SilenceProgram, ThresholdProgram
@@ -58,12 +59,13 @@ def run_table(
         block.forget()
         return parts
 
-    if workers > 1:
-        with ThreadPoolExecutor(workers) as pool:
-            parts = list(pool.map(look, blocks(table)))
-    else:
-        parts = [look(block) for block in blocks(table)]
-    return outcome([program for program, _ in chosen], parts)
+    with without_collection():
+        if workers > 1:
+            with ThreadPoolExecutor(workers) as pool:
+                parts = list(pool.map(look, blocks(table)))
+        else:
+            parts = [look(block) for block in blocks(table)]
+        return outcome([program for program, _ in chosen], parts)
 
 
 def outcome(programs: Sequence[Program], parts: Sequence[Sequence[Part]]) -> Outcome:

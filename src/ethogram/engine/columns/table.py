@@ -170,12 +170,12 @@ class EventTable(ABC):
         """The event of a row."""
 
     @abstractmethod
-    def id_of(self, row: int) -> str:
-        """The id of the event in a row."""
+    def ids(self, rows: Ints) -> list[str]:
+        """The ids of the events of some rows."""
 
     @abstractmethod
-    def events(self, rows: Ints, names: Collection[str]) -> list[Event]:
-        """The events of some rows, with at least the readings of some names."""
+    def events(self, rows: Ints, names: Collection[str] | None = None) -> list[Event]:
+        """The events of some rows, with all readings or at least those of some names."""
 
     @abstractmethod
     def _load(self, kind: str, name: str) -> Column: ...
@@ -247,17 +247,17 @@ class EventRows(EventTable):
     def event(self, row: int) -> Event:
         return self._events[row]
 
-    def id_of(self, row: int) -> str:
-        return self._events[row].id
+    def ids(self, rows: Ints) -> list[str]:
+        return [self._events[row].id for row in rows.tolist()]
 
-    def events(self, rows: Ints, names: Collection[str]) -> list[Event]:
+    def events(self, rows: Ints, names: Collection[str] | None = None) -> list[Event]:
         return [self._events[row] for row in rows.tolist()]
 
     def take(self, rows: Ints) -> EventTable:
         return EventRows([self._events[row] for row in rows.tolist()])
 
     def followed_by(self, later: EventTable) -> EventTable:
-        return EventRows([*self._events, *later.events(np.arange(later.rows), ())])
+        return EventRows([*self._events, *later.events(np.arange(later.rows))])
 
     @cached_property
     def _readings(self) -> dict[str, tuple[list[int], list[Any]]]:
@@ -338,20 +338,20 @@ class LineTable(EventTable):
             self.names = [(sources.words[source], subjects.words[subject]) for source, subject in places]
 
     def event(self, row: int) -> Event:
-        return self.measured.get(row) or self.lines.event(row)
+        return self.lines.event(row)
 
-    def id_of(self, row: int) -> str:
-        return self.lines.id_of(row)
+    def ids(self, rows: Ints) -> list[str]:
+        return self.lines.ids_of(rows)
 
-    def events(self, rows: Ints, names: Collection[str]) -> list[Event]:
-        return [self.event(row) for row in rows.tolist()]
+    def events(self, rows: Ints, names: Collection[str] | None = None) -> list[Event]:
+        return self.lines.events(rows, names)
 
     def take(self, rows: Ints) -> EventTable:
-        return EventRows(self.events(rows, ()))
+        return EventRows(self.events(rows))
 
     def followed_by(self, later: EventTable) -> EventTable:
         every = np.arange(self.rows), np.arange(later.rows)
-        return EventRows([*self.events(every[0], ()), *later.events(every[1], ())])
+        return EventRows([*self.events(every[0]), *later.events(every[1])])
 
     def _evaluated(self) -> Mask:
         evaluated = np.zeros(self.rows, bool)
