@@ -35,6 +35,7 @@ _LONG = re.compile(rb"[:\[,]\s*-?\d{19}")
 _UTC = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,6})?)(?:Z|\+00:00)")
 KEY = b'":'
 """The end of every key."""
+NEWLINE = ord("\n")
 SAMPLE = 64
 """Lines that show which readings all have."""
 MOST_MISSES = 2
@@ -123,34 +124,33 @@ class Alike:
         """Return the rows of lines, each shorter than `longest`; None where they are not all alike."""
         try:
             return [piece for part in _parts(chunk) if (piece := self._decode(part, longest)).size]
-        except (*_UNDECODABLE, ValueError):
+        except _UNDECODABLE:
             return None
 
     def _decode(self, part: bytes, longest: int) -> Piece:
         rows = self._decoder.decode_lines(part)
-        lines = _filled_lines(part, len(rows), longest)
+        starts, ends = _bounds(part, len(rows), longest)
+        signs = np.frombuffer(part, np.uint8)
+        keys_at = np.flatnonzero((signs[:-1] == KEY[0]) & (signs[1:] == KEY[1]))
         usual = len(self.fields) + len(self.names)
-        counts = [line.count(KEY) for line in lines]
-        longer = [row for row, count in enumerate(counts) if count > usual] if self.names else []
-        others = [row.readings for row in _SCORES.decode_lines(b"\n".join([lines[row] for row in longer]))]
+        counts = np.diff(np.searchsorted(keys_at, np.append(starts, len(part))))
+        longer = np.flatnonzero(counts > usual).tolist() if self.names else []
+        lines = [part[starts[row] : ends[row]] for row in longer]
+        others = [row.readings for row in _SCORES.decode_lines(b"\n".join(lines))]
         fields: dict[str, Any] = dict(zip(self.fields, zip(*map(astuple, rows), strict=True), strict=False))
         keys = len(rows) * usual + sum(map(len, others)) - len(self.names) * len(others)
-        _check_keys(sum(counts), keys + _keys_of(fields.get("attributes", ()), part), lines)
-        times = fields.pop("at", None)
-        if times is not None:
-            times = _times_of(times, part) if self.at is None else _utc_times(times, self.at)
+        _check_keys(len(keys_at), keys + _keys_of(fields.get("attributes", ()), part), part)
         shape = len(rows), len(self.names)
         values = chain.from_iterable(map(astuple, fields.pop("readings", ())))
         numbers = np.fromiter(values, np.float64, shape[0] * shape[1]).reshape(shape)
-        return Piece(len(rows), fields, times, numbers, list(zip(longer, others, strict=True)))
+        return Piece(len(rows), fields, numbers, list(zip(longer, others, strict=True)))
 
 
 class Piece(NamedTuple):
-    """Some rows: fields, times, the readings that all have, and all readings of rows that have others."""
+    """Some rows: fields, the readings that all have, and all readings of rows that have others."""
 
     size: int
     fields: dict[str, Sequence[Any]]
-    times: NDArray[np.int64] | None
     numbers: NDArray[np.float64]
     others: list[tuple[int, dict[str, float]]]
 
@@ -164,18 +164,21 @@ def _parts(chunk: bytes) -> Iterator[bytes]:
         start = end
 
 
-def _utc_times(texts: Sequence[str], like: str) -> NDArray[np.int64]:
-    """Return times of UTC written like this one, in microseconds; ValueError where one is not."""
+def _utc_times(texts: Sequence[str], like: str) -> NDArray[np.int64] | None:
+    """Return times of UTC written like this one, in microseconds; None where one is not."""
     size = len(like)
     written = _UTC.fullmatch(like)
     assert written is not None
-    cells = np.array(texts, f"S{size + 1}")
-    signs = cells.view(np.uint8).reshape(len(texts), size + 1)
-    model = np.frombuffer(like.encode() + b"\0", np.uint8)
-    digit = (model >= ord("0")) & (model <= ord("9"))
-    if (signs[:, ~digit] != model[~digit]).any() or (signs[:, digit] - ord("0") > 9).any():
-        raise ValueError
-    return cells.astype(f"S{len(written[1])}").astype("datetime64[us]").astype(np.int64)
+    try:
+        cells = np.array(texts, f"S{size + 1}")
+        signs = cells.view(np.uint8).reshape(len(texts), size + 1)
+        model = np.frombuffer(like.encode() + b"\0", np.uint8)
+        digit = (model >= ord("0")) & (model <= ord("9"))
+        if (signs[:, ~digit] != model[~digit]).any() or (signs[:, digit] - ord("0") > 9).any():
+            return None
+        return cells.astype(f"S{len(written[1])}").astype("datetime64[us]").astype(np.int64)
+    except ValueError:
+        return None
 
 
 class LineReader(ColumnReader):
@@ -214,13 +217,13 @@ class LineReader(ColumnReader):
         if self._take_alike(chunk):
             return
         rows = _decode(chunk)
-        lines = _filled_lines(chunk, len(rows), self.rules.limits.line)
+        _bounds(chunk, len(rows), self.rules.limits.line)
         if not rows:
             return
         columns = dict(zip(Row.__struct_fields__, zip(*map(astuple, rows), strict=True), strict=True))
         keys = sum(len(column) - column.count(None) for column in columns.values())
         keys += sum(map(len, filter(None, columns["readings"])))
-        _check_keys(chunk.count(KEY), keys + _keys_of(columns["attributes"], chunk), lines)
+        _check_keys(chunk.count(KEY), keys + _keys_of(columns["attributes"], chunk), chunk)
         times = _times_of(columns.pop("at"), chunk)
         own = enumerate(columns.pop("readings"))
         readings = self._readings({}, ((row, values) for row, values in own if values), len(rows))
@@ -231,14 +234,16 @@ class LineReader(ColumnReader):
         """Whether the lines could be decoded as all alike."""
         if self._misses > MOST_MISSES:
             return False
-        if self._alike is None:
-            self._alike = Alike.of(chunk.split(b"\n", SAMPLE)[:SAMPLE])
-        pieces = None if self._alike is None else self._alike.decode(chunk, self.rules.limits.line)
-        if self._alike is None or pieces is None:
-            self._alike, self._misses = None, self._misses + 1
-            return False
-        if not pieces:
+        self._alike = self._alike or Alike.of(chunk.split(b"\n", SAMPLE)[:SAMPLE])
+        if self._alike is not None and self._decode_alike(self._alike, chunk):
             return True
+        self._alike, self._misses = None, self._misses + 1
+        return False
+
+    def _decode_alike(self, alike: Alike, chunk: bytes) -> bool:
+        pieces = alike.decode(chunk, self.rules.limits.line)
+        if not pieces:
+            return pieces is not None
         size, others = 0, list[tuple[int, dict[str, float]]]()
         for piece in pieces:
             others += [(size + row, own) for row, own in piece.others]
@@ -247,11 +252,14 @@ class LineReader(ColumnReader):
             name: list(chain.from_iterable(piece.fields[name] for piece in pieces))
             for name in pieces[0].fields
         }
-        times = [piece.times for piece in pieces if piece.times is not None]
-        numbers = zip(self._alike.names, np.concatenate([piece.numbers for piece in pieces]).T, strict=True)
+        times = None
+        if (texts := fields.pop("at", None)) is not None:
+            times = _times_of(texts, chunk) if alike.at is None else _utc_times(texts, alike.at)
+            if times is None:
+                return False
+        numbers = zip(alike.names, np.concatenate([piece.numbers for piece in pieces]).T, strict=True)
         columns = {name: self.reading(name, column.copy()) for name, column in numbers}
-        readings = self._readings(columns, others, size)
-        self.add_chunk(size, np.concatenate(times) if times else None, fields, readings)
+        self.add_chunk(size, times, fields, self._readings(columns, others, size))
         return True
 
     def _readings(
@@ -297,16 +305,17 @@ def _keys_of(attributes: Sequence[Any], chunk: bytes) -> int:
     return sum(map(_keys_in, present))
 
 
-def _check_keys(count: int, keys: int, lines: list[bytes]) -> None:
+def _check_keys(count: int, keys: int, chunk: bytes) -> None:
     """Raise Irregular where a key is there twice, which the decoder does not see."""
     if count == keys:
         return
     # A text with such characters in it, or a field that is null.
-    for line in lines:
-        try:
-            parse(decode(line.strip()))
-        except BadLine:
-            raise Irregular from None
+    for line in chunk.split(b"\n"):
+        if line.strip():
+            try:
+                parse(decode(line.strip()))
+            except BadLine:
+                raise Irregular from None
 
 
 def _decode(chunk: bytes) -> Sequence[Row]:
@@ -339,17 +348,19 @@ def micros_of(times: Sequence[datetime | None]) -> NDArray[np.int64] | None:
         raise Irregular from None
 
 
-def _filled_lines(chunk: bytes, rows: int, longest: int) -> list[bytes]:
-    """Return the lines that are not blank; Irregular where they are not the rows, or one is too long."""
-    lines = chunk.split(b"\n")
-    if max(map(len, lines)) >= longest:
+def _bounds(chunk: bytes, rows: int, longest: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return where lines that are not blank start and end; Irregular if they are not the rows or too long."""
+    ends = np.append(np.flatnonzero(np.frombuffer(chunk, np.uint8) == NEWLINE), len(chunk))
+    starts = np.append(0, ends[:-1] + 1)
+    if (ends - starts).max() >= longest:
         raise Irregular
-    if rows == len(lines) - 1 and not lines[-1]:
-        return lines[:-1]
-    filled = [line for line in lines if line.strip()]
-    if rows != len(filled) or len(lines) - rows > rows + MOST_BLANK:
+    if rows == len(ends) - 1 and starts[-1] == ends[-1]:
+        return starts[:-1], ends[:-1]
+    lines = zip(starts.tolist(), ends.tolist(), strict=True)
+    filled = [number for number, (start, end) in enumerate(lines) if chunk[start:end].strip()]
+    if rows != len(filled) or len(ends) - rows > rows + MOST_BLANK:
         raise Irregular
-    return filled
+    return starts[filled], ends[filled]
 
 
 def _keys_in(value: Any) -> int:
