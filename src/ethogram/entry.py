@@ -25,4 +25,6 @@ def main() -> int:
     gc.set_threshold(10_000, 10, 10)
     from .cli.main import main as run
 
-    return run()
+    code = run()
+    gc.freeze()  # the process ends: do not look for garbage among all that was read
+    return code
