@@ -42,10 +42,12 @@ def blocks(table: EventTable, old_rows: int = 0, size: int = 0) -> Iterator[Bloc
     size = size or BLOCK_ROWS
     if not table.rows:
         return
-    order = by_subject(table.who)
-    who, timed = (table.who, table.timed) if order is None else (table.who[order], table.timed[order])
+    changes = _changes(table.who)
+    order, timed = by_subject(table.who, changes), table.timed
+    if order is not None:
+        changes, timed = _changes(table.who[order]), timed[order]
     turns = _changes(timed)
-    first = np.union1d(_changes(who), turns) if len(turns) else _changes(who)
+    first = np.union1d(changes, turns) if len(turns) else changes
     ends, turns = np.append(first, table.rows), np.append(turns, table.rows)
     start = 0
     while start < table.rows:
@@ -58,9 +60,12 @@ def blocks(table: EventTable, old_rows: int = 0, size: int = 0) -> Iterator[Bloc
         start = end
 
 
-def by_subject(who: Ints) -> Ints | None:
-    """An order of rows in which those of one subject stand together, or None where they already do."""
-    first = who[np.append(0, _changes(who))] if len(who) else who
+def by_subject(who: Ints, changes: Ints) -> Ints | None:
+    """An order of rows in which those of one subject stand together, or None where they already do.
+
+    `changes` are the rows of another subject than the row before.
+    """
+    first = who[np.append(0, changes)]
     if bool((first[1:] > first[:-1]).all()) or int(np.bincount(first).max(initial=0)) == 1:
         return None
     # By 16 bits at a time, which is several times as quick as by 64.

@@ -329,7 +329,7 @@ class LineTable(EventTable):
         self.times = lines.times
         self.timed = np.broadcast_to(np.array(lines.timed), (len(lines),))
         subjects = coded(lines.fields["subject"])
-        self.who = subjects.codes.astype(np.int64)
+        self.who = subjects.codes.astype(np.int64, copy=False)
         self.names = Names(lines.source, subjects.words)
         if "source" in lines.fields:
             sources = coded(lines.fields["source"])
