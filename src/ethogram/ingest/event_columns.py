@@ -14,7 +14,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..models import INPUT_SCORER, Event, Value, default_id, micros, moment
-from .batch import Drop, EventList, EventSequence, Key, RowsAbout, Unknown, with_readings_of, without_readings
+from .batch import (
+    AtOnce,
+    Drop,
+    EventList,
+    EventSequence,
+    Key,
+    RowsAbout,
+    Unknown,
+    with_readings_of,
+    without_readings,
+)
 from .event_parser import content_of
 
 Column = Sequence[Any]
@@ -112,7 +122,8 @@ class EventColumns(EventSequence):
     """Events in order, as columns; an Event is made when it is asked for.
 
     Fields that no event has are missing from `fields`; `source` is there where events have several.
-    `measured` has the events that were given further readings, by row.
+    `measured` has the events that were given further readings, by row; `scorers` says who measured the
+    readings of a name that did not come with the events.
     """
 
     __slots__ = (
@@ -121,6 +132,7 @@ class EventColumns(EventSequence):
         "ids",
         "measured",
         "readings",
+        "scorers",
         "seq",
         "source",
         "timed",
@@ -138,10 +150,11 @@ class EventColumns(EventSequence):
         *,
         timed: bool | NDArray[np.bool_],
         measured: Mapping[int, Event] | None = None,
+        scorers: Mapping[str, str] | None = None,
     ) -> None:
         self.source, self.times, self.seq, self.ids = source, times, seq, ids
         self.fields, self.readings, self.timed = fields, readings, timed
-        self.measured = measured or {}
+        self.measured, self.scorers = measured or {}, scorers or {}
         self._thin: _ByRow | None = None
 
     def __len__(self) -> int:
@@ -218,6 +231,7 @@ class EventColumns(EventSequence):
             self._moved_readings(at),
             timed=taken(self.timed, at) if isinstance(self.timed, np.ndarray) else self.timed,
             measured=measured,
+            scorers=self.scorers,
         )
 
     def of_subjects(self, whose: Collection[tuple[str, str]]) -> EventSequence:
@@ -231,7 +245,15 @@ class EventColumns(EventSequence):
         rows = int(np.searchsorted(self.times, micros(at), "right"))
         return self if rows == len(self) else self.take(range(rows))
 
-    def mapped(self, change: Callable[[Event], Event], rows_about: RowsAbout) -> EventSequence:
+    def mapped(
+        self, change: Callable[[Event], Event], rows_about: RowsAbout, at_once: AtOnce | None = None
+    ) -> EventSequence:
+        added = None if at_once is None or self.measured else at_once(self, self.readings)
+        if added is not None:
+            readings = {name: _reading_column(values) for name, (values, _) in added.items()}
+            events = self._with({**self.readings, **readings}, {})
+            events.scorers = {**self.scorers, **{name: scorer for name, (_, scorer) in added.items()}}
+            return events
         changed = dict(self.measured)
         for row in rows_about(self.fields, self.readings, len(self)):
             event = self.event(row)
@@ -247,11 +269,16 @@ class EventColumns(EventSequence):
         dropped: Counter[tuple[str, str]] = Counter()
         measured = {row: without_readings(event, drop, dropped) for row, event in self.measured.items()}
         readings = self.readings
-        if not only_named:
-            gone = {name for name in readings if drop(name, INPUT_SCORER)}
-            for name in gone:
-                rows = _rows_with(readings[name])
-                dropped[name, INPUT_SCORER] += len(set(rows.tolist()) - measured.keys())
+        by = {name: self.scorers.get(name, INPUT_SCORER) for name in readings}
+        gone = {
+            name
+            for name, scorer in by.items()
+            if not (only_named and scorer == INPUT_SCORER) and drop(name, scorer)
+        }
+        for name in gone:
+            rows = _rows_with(readings[name])
+            dropped[name, by[name]] += len(set(rows.tolist()) - measured.keys())
+        if gone:
             readings = {name: column for name, column in readings.items() if name not in gone}
         return self._with(readings, measured), Counter({key: n for key, n in dropped.items() if n})
 
@@ -299,13 +326,13 @@ class EventColumns(EventSequence):
         if row in self.measured:
             return self.measured[row]
         fields = {name: column[row] for name, column in self.fields.items() if column[row] is not None}
-        at = moment(int(self.times[row]))
+        at, readings = moment(int(self.times[row])), self.readings_of(row)
         return Event(
             self.id_of(row), at, fields["subject"], int(self.seq[row]), fields.get("source", self.source),
             self.timed if isinstance(self.timed, bool) else bool(self.timed[row]), None,
             fields.get("target"), fields.get("reply_to"), fields.get("thread"), fields.get("session"),
             fields.get("kind", "event"), fields.get("text"), fields.get("attributes", {}),
-            self.readings_of(row),
+            readings, {name: scorer for name, scorer in self.scorers.items() if name in readings},
         )  # fmt: skip
 
     def readings_of(self, row: int) -> dict[str, Value]:
@@ -349,6 +376,13 @@ class EventColumns(EventSequence):
         rows = np.flatnonzero(times[place] == self.times) if len(times) else times
         events = map(self.event, rows.tolist())
         return {(event.source, event.id): event for event in events if (event.source, event.id) in keys}
+
+
+def _reading_column(values: Sequence[Any]) -> Readings:
+    """Return the values of one signal; those that are neither number nor text are absent."""
+    if any(isinstance(value, str) for value in values):
+        return [value if isinstance(value, str) else None for value in values]
+    return np.array([value if isinstance(value, float) else math.nan for value in values])
 
 
 def taken(column: Any, rows: NDArray[np.int64]) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 import unicodedata
+from collections.abc import Iterable
 
 LEAST_WORDS, LEAST_LETTERS = 6, 60  # shorter texts are equal by chance
 MOST = 20_000  # characters that are compared
@@ -13,6 +14,13 @@ _ADDRESS = re.compile(r"(?:https?://|www\.)\S+|[@#]\w+")
 _SIGNS = re.compile(r"[^\w\x00-\x7f]+")
 # ASCII signs become blanks; bytes of other characters stay.
 _BLANKS = bytes(code if code > 127 or chr(code).isalnum() else ord(" ") for code in range(256))
+
+
+def fingerprints(texts: Iterable[str | None]) -> list[str | None]:
+    """The fingerprint of each text; None where there is no text."""
+    texts = list(texts)
+    known = {text: None if text is None else fingerprint(text) for text in dict.fromkeys(texts)}
+    return [known[text] for text in texts]
 
 
 def fingerprint(text: str) -> str | None:

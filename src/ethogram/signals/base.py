@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from .. import registry
 from ..errors import BadUsage, EthogramError, did_you_mean
 from ..models import Event, Value, stable_hash
 from ..models.slotted import dataclass, field
 from .options import Options
+
+if TYPE_CHECKING:
+    from ..ingest.batch import EventSequence
 
 # A plain function measures one event; a class also carries a small state from event to event::
 #
@@ -38,6 +41,12 @@ Step = Callable[..., tuple[Any, State]]
 """Takes an event, the state, the options and with `summarize` a call; gives the value or None, and the next
 state."""
 
+AtOnce = Callable[
+    ["EventSequence", Collection[str], Mapping[str, Sequence[Any]]], Mapping[str, Sequence[Any]]
+]
+"""Takes all events of an input in order, the names of signals, and the values of those they need; gives the
+values by name: what the steps would give at each event, one after the other."""
+
 Range = tuple[float, float] | tuple[str, ...] | None
 """The lowest and highest number, both included; or the categories; or None for any category."""
 
@@ -47,6 +56,8 @@ COSTS = ("free", "cheap", "model")
 SCOPES = ("subject", "thread", "run", "text")
 """Whose state a signal carries on: the subject's, the thread's, that of the subject in one thread, or that of
 one text."""
+MAX_TEXTS = 100_000
+"""Texts remembered by signals about copies; the one not seen for longest is forgotten."""
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
 
 T = TypeVar("T", bound=Callable[..., Any])
@@ -89,6 +100,8 @@ class Signal:
     """The name of its state: its own, or one shared by several signals, which then share their version."""
     together: Step | None = field(default=None, repr=False, compare=False)
     """Measures all signals that share a state at once; returns their values by name."""
+    at_once: AtOnce | None = field(default=None, repr=False, compare=False)
+    """Measures it, and those that have the same function, at all events of an input."""
     kinds_by: Callable[[Options], frozenset[str]] | None = field(default=None, repr=False, compare=False)
     """Selects among `kinds` by the settings."""
     summarize: Callable[[Any, Options], Any] | None = field(default=None, repr=False, compare=False)
@@ -143,12 +156,13 @@ def signal(
     kinds: tuple[str, ...] | None = None,
     reads: tuple[str, ...] = (),
     summarize: Callable[..., Any] | None = None,
+    at_once: AtOnce | None = None,
 ) -> Callable[[T], T]:
     """The decorator: registers a function or class as a signal and gives it back unchanged."""
     more: dict[str, Any] = {"cost": cost, "version": version, "needs": needs, "kinds": kinds, "reads": reads}
 
     def decorate(made: T) -> T:
-        built = make(made, name, range, summarize=summarize, **more)
+        built = make(made, name, range, summarize=summarize, at_once=at_once, **more)
         registry.signals.add(name, built)
         return made
 
@@ -166,6 +180,7 @@ def make(
     kinds: tuple[str, ...] | None = None,
     reads: tuple[str, ...] = (),
     summarize: Callable[..., Any] | None = None,
+    at_once: AtOnce | None = None,
 ) -> Signal:
     """The signal that a function or class describes, not registered; a mistake in it is BadUsage."""
     description = (made.__doc__ or "").strip().partition("\n")[0].strip()
@@ -176,7 +191,7 @@ def make(
         state["summary"], state["summarize"] = summarize.__name__, _with_options(summarize)
     state["kinds"], state["reads"] = None if kinds is None else frozenset(kinds), reads
     step = _stateful(name, made) if isinstance(made, type) else _stateless(name, made)
-    built = Signal(name, description, allowed, cost, version, step, tuple(needs), **state)
+    built = Signal(name, description, allowed, cost, version, step, tuple(needs), at_once=at_once, **state)
     # As functools.wraps does, so that a clash of two names can say where each was written.
     vars(built).update(__module__=made.__module__, __qualname__=made.__qualname__)
     return built

@@ -8,15 +8,18 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from .. import registry
 from ..errors import BadUsage
 from ..models import Event, Value
 from ..models.event import rounded
 from .agent.tool_calls import NONE, pair
-from .base import STEPS, Signal, State, Unmeasured, checked, lookup
+from .base import MAX_TEXTS, STEPS, Signal, State, Unmeasured, checked, lookup
 from .options import Options
+
+if TYPE_CHECKING:
+    from ..ingest.batch import EventSequence
 
 Shape = tuple[str, bool, bool, bool]
 """The kind of an event, and whether it has no thread, no text and no attributes."""
@@ -33,8 +36,6 @@ CALLS = "pending calls"
 """The state that pairs the tool calls of a run with their results; no signal can have this name."""
 CALLS_VERSION = 1
 MAX_REASONS = 100
-MAX_TEXTS = 100_000
-"""Texts remembered by signals about copies; the one not seen for longest is forgotten."""
 MAX_RUNS = 256
 """Runs of one subject whose states are stored; the least recently active is dropped."""
 OTHER = "other reasons"
@@ -213,6 +214,28 @@ class Measurer:
             _keep_newest(self._threads, (source, event.thread), own, self.most_threads)
         if event.text is not None and (own := slots.get("text")):
             _keep_newest(self._texts, (source, str(_mark(event.text))), own, MAX_TEXTS)
+
+    def at_once(
+        self, events: EventSequence, supplied: Collection[str]
+    ) -> dict[str, tuple[Sequence[Any], str]] | None:
+        """The values of all events and their scorer, by signal; None where they must be measured in turn.
+
+        Nothing is remembered of the events, which have readings of the `supplied` names.
+        """
+        if any(signal.at_once is None or signal.name in supplied for signal in self.signals):
+            return None
+        if not events.counts("kind").keys().isdisjoint(STEPS):  # which may be without their texts
+            return None
+        values: dict[str, Sequence[Any]] = {}
+        for signal in self.signals:
+            if signal.at_once is not None and signal.name not in values:
+                names = [other.name for other in self.signals if other.at_once is signal.at_once]
+                values |= signal.at_once(events, names, values)
+        for name, column in values.items():
+            absent = [value for value in column if isinstance(value, Unmeasured)]
+            for value in absent:
+                self._count(name, value.reason)
+        return {signal.name: (values[signal.name], signal.scorer) for signal in self.signals}
 
     def rows_about(
         self, fields: Mapping[str, Sequence[Any]], readings: Collection[str], count: int
