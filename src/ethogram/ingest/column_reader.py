@@ -28,6 +28,7 @@ from .event_parser import (
     check_name,
     checked_attribute,
     checked_attributes,
+    is_plain,
     signal_name,
 )
 
@@ -222,7 +223,7 @@ class ColumnReader:
             column = [value or None for value in column]
         if name == "subject" and not all(map(str.strip, words)):
             raise Irregular
-        if max(map(len, words), default=0) > self.rules.limits.name:
+        if max(map(len, words), default=0) > self.rules.limits.name or not is_plain("".join(words)):
             raise Irregular
         if name == "source" and set(words) - {self.source}:
             raise Irregular

@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
-from itertools import chain, islice
+from itertools import chain, islice, repeat
 from operator import itemgetter
 from typing import Annotated, Any, BinaryIO
 
@@ -210,10 +210,10 @@ class LineReader(ColumnReader):
     def _take_lines(self, lines: list[dict[str, Any]]) -> None:
         columns: dict[str, Any] = {}
         for name in set().union(*lines):
-            columns[name] = column = [line.get(name) for line in lines]
+            columns[name] = column = list(map(dict.get, lines, repeat(name)))
             if not set(map(type, column)) <= _TYPES.get(name, set()):
                 raise Irregular
-            if (name in NAMES or name == "id") and not is_plain("".join(map(str, column))):
+            if name == "id" and not is_plain("".join(map(str, column))):
                 raise Irregular
         if "text" in columns:
             columns["text"] = [text and replace_broken(text) for text in columns["text"]]

@@ -116,6 +116,10 @@ def time_of(value: Any, key: str = "") -> tuple[str | None, str | None]:
     """
     if value is None or value == "":
         return None, None
+    if isinstance(value, str) and _DATE.match(value):
+        if len(value) == DATE_ONLY:
+            return f"{value}T00:00:00Z", None
+        return (value if _ZONE.search(value) else f"{value}Z"), None
     if isinstance(value, str) and _NUMBER.fullmatch(value):
         value = float(value)
     if isinstance(value, int | float) and not isinstance(value, bool):
@@ -126,11 +130,7 @@ def time_of(value: Any, key: str = "") -> tuple[str | None, str | None]:
             raise BadLine(_no_time(key, value, "seconds since 1970")) from None
     if isinstance(value, str) and _CLOCK.fullmatch(value):
         return None, value
-    if not isinstance(value, str) or not _DATE.match(value):
-        raise BadLine(_no_time(key, value, "one like 2026-11-15T03:10:00Z"))
-    if len(value) == DATE_ONLY:
-        return f"{value}T00:00:00Z", None
-    return (value if _ZONE.search(value) else f"{value}Z"), None
+    raise BadLine(_no_time(key, value, "one like 2026-11-15T03:10:00Z"))
 
 
 def _no_time(key: str, value: Any, expected: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -41,9 +41,7 @@ Step = Callable[..., tuple[Any, State]]
 """Takes an event, the state, the options and with `summarize` a call; gives the value or None, and the next
 state."""
 
-AtOnce = Callable[
-    ["EventSequence", Collection[str], Mapping[str, Sequence[Any]]], Mapping[str, Sequence[Any]]
-]
+AtOnce = Callable[["EventSequence", Set[str], Mapping[str, Sequence[Any]]], Mapping[str, Sequence[Any]]]
 """Takes all events of an input in order, the names of signals, and the values of those they need; gives the
 values by name: what the steps would give at each event, one after the other."""
 

@@ -229,7 +229,7 @@ class Measurer:
         values: dict[str, Sequence[Any]] = {}
         for signal in self.signals:
             if signal.at_once is not None and signal.name not in values:
-                names = [other.name for other in self.signals if other.at_once is signal.at_once]
+                names = {other.name for other in self.signals if other.at_once is signal.at_once}
                 values |= signal.at_once(events, names, values)
         for name, column in values.items():
             absent = [value for value in column if isinstance(value, Unmeasured)]

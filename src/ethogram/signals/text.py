@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence, Set
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -16,13 +16,14 @@ from .options import Options
 
 if TYPE_CHECKING:
     from ..ingest.batch import EventSequence
+    from ..lexicon.records import Scan
 
 Values = Mapping[str, Sequence[Any]]
 
 # length: how much was written.
 
 
-def lengths(events: EventSequence, names: Collection[str], known: Values) -> Values:
+def lengths(events: EventSequence, names: Set[str], known: Values) -> Values:
     """The length of each event."""
     return {"length": [_length(*fields) for fields in events.values("text", "attributes")]}
 
@@ -92,6 +93,8 @@ FLAGS: tuple[tuple[str, Range, str], ...] = (
     ),
 )
 """Name, range and meaning of each."""
+TOTALS = {"flags", "flags_negative"}
+"""Those that count flags of several traits."""
 _NO_FLAGS: Mapping[str, float] = {name: 0.0 for name, _, _ in FLAGS}
 _UNKNOWN = dict.fromkeys(_NO_FLAGS, Unmeasured("the text is in no language that the lexicon knows"))
 
@@ -103,29 +106,35 @@ def measure_flags(
     # Repeated texts of a subject count once.
     if event.text is None or event.readings.get("copy") == 1.0:
         return {}, None
-    return _flags(event.text), None
-
-
-def all_flags(events: EventSequence, names: Collection[str], known: Values) -> Values:
-    """The phrases of the lexicon in each text."""
-    texts = [
-        None if copy == 1.0 else text for text, copy in zip(events.values("text"), known["copy"], strict=True)
-    ]
-    found = {text: {} if text is None else _flags(text) for text in dict.fromkeys(texts)}
-    return {name: [found[text].get(name) for text in texts] for name in names}
-
-
-def _flags(text: str) -> Mapping[str, float | Unmeasured]:
     # Imported here, so that other signals do not load the lexicon.
     from ..lexicon.scanner import scan
 
-    result = scan(text)
+    return _counts(scan(event.text)), None
+
+
+def all_flags(events: EventSequence, names: Set[str], known: Values) -> Values:
+    """The phrases of the lexicon in each text."""
+    from ..lexicon.scanner import scan_many
+
+    texts = [
+        None if copy == 1.0 else text for text, copy in zip(events.values("text"), known["copy"], strict=True)
+    ]
+    different = [text for text in dict.fromkeys(texts) if text is not None]
+    of = None if names & TOTALS else frozenset(name.removeprefix("flags_") for name in names)
+    counts: dict[str | None, Mapping[str, float | Unmeasured]] = dict(
+        zip(different, map(_counts, scan_many(different, of)), strict=True)
+    )
+    counts[None] = {}
+    return {name: [counts[text].get(name) for text in texts] for name in names}
+
+
+def _counts(result: Scan) -> Mapping[str, float | Unmeasured]:
     if not result.measured:
         return _UNKNOWN
     if not result.flags:
         return _NO_FLAGS
-    counts = {**(result.by_trait or {}), **(result.by_category or {})}
-    values = {**_NO_FLAGS, **{f"flags_{name}": float(count) for name, count in counts.items()}}
+    by_name = {**(result.by_trait or {}), **(result.by_category or {})}
+    values = {**_NO_FLAGS, **{f"flags_{name}": float(count) for name, count in by_name.items()}}
     values["flags"], values["flags_negative"] = float(result.count or 0), float(result.negative or 0)
     values["flags_hard_constraint"] = float(bool(result.hard_constraint))
     return values
@@ -159,15 +168,15 @@ def measure_copies(event: Event, state: Known, options: Options) -> tuple[Mappin
     return {"copied_by": float(len(known)), "copy": float(known is state)}, known
 
 
-def all_copies(events: EventSequence, names: Collection[str], known: Values) -> Values:
+def all_copies(events: EventSequence, names: Set[str], known: Values) -> Values:
     """The same of each event."""
-    from ..lexicon.near_duplicates import fingerprints
+    from ..lexicon.near_duplicates import marks
 
-    held: dict[tuple[str, str], Known] = {}
+    held: dict[tuple[str, Hashable], Known] = {}
     copied_by: list[float | None] = []
     copy: list[float | None] = []
-    marks = fingerprints(events.values("text"))
-    for (source, subject), mark in zip(events.values("source", "subject"), marks, strict=True):
+    rows = zip(events.values("source", "subject"), marks(events.values("text")), strict=True)
+    for (source, subject), mark in rows:
         if mark is None:
             copied_by.append(None)
             copy.append(None)
