@@ -379,10 +379,8 @@ class EventColumns(EventSequence):
 
 
 def _reading_column(values: Sequence[Any]) -> Readings:
-    """Return the values of one signal; those that are neither number nor text are absent."""
-    if any(isinstance(value, str) for value in values):
-        return [value if isinstance(value, str) else None for value in values]
-    return np.array([value if isinstance(value, float) else math.nan for value in values])
+    """Return the values of one signal, None where there is none."""
+    return list(values) if str in set(map(type, values)) else np.array(values, np.float64)
 
 
 def taken(column: Any, rows: NDArray[np.int64]) -> Any:

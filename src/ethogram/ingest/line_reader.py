@@ -215,7 +215,7 @@ class LineReader(ColumnReader):
                 raise Irregular
             if name == "id" and not is_plain("".join(map(str, column))):
                 raise Irregular
-        if "text" in columns:
+        if "text" in columns and not is_plain("".join(filter(None, columns["text"]))):
             columns["text"] = [text and replace_broken(text) for text in columns["text"]]
         try:
             times = micros_of([at and parse_time(at) for at in columns.pop("at", [None])])

@@ -30,9 +30,9 @@ def marks(texts: Iterable[str | None]) -> list[Hashable]:
     begins = {text: _begin(text) for text in dict.fromkeys(texts) if text is not None}
     count = Counter(begins.values())
     known: dict[str | None, Hashable] = {None: None}
-    for text, begin in begins.items():
+    for number, (text, begin) in enumerate(begins.items()):
         is_alone = count[begin] == 1 and len(begin) == BEGIN_WORDS
-        known[text] = begin if is_alone else fingerprint(text)
+        known[text] = number if is_alone else fingerprint(text)
     return [known[text] for text in texts]
 
 

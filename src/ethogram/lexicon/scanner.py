@@ -9,7 +9,7 @@ from ..errors import BadUsage
 from .context import Quotes, is_denied_or_mentioned
 from .language import language_of
 from .lexicon import Lexicon, load_lexicon
-from .matcher import Match
+from .matcher import Match, Matcher
 from .normalize import BETWEEN, Folded, Offsets, fold
 from .records import Flag, Scan
 
@@ -94,7 +94,7 @@ def _scan_together(texts: list[str], of: frozenset[str] | None) -> list[Scan]:
         return [_scan(texts[0], of)]
     lexicon = load_lexicon()
     folded = fold(BETWEEN.join(texts), joined=True)
-    matches = lexicon.matcher.find(folded.text)
+    matches = _matcher(of).find(folded.text)
     spaced = folded.spaced.split(b"\0")
     scans: list[Scan] = []
     base = at = 0
@@ -107,10 +107,21 @@ def _scan_together(texts: list[str], of: frozenset[str] | None) -> list[Scan]:
         flags: tuple[Flag, ...] = ()
         if at > first and language is not None:
             own = [(what, a - base, b - base) for what, a, b in matches[first:at]]
-            flags = _flags(lexicon, item, own, of)
+            # With `of` again with all phrases, since another may overlap.
+            flags = _flags(lexicon, item, own if of is None else lexicon.matcher.find(text), of)
         scans.append(Scan(flags, text.count(b" ") + 1, language, lexicon.version))
         base = end + 1
     return scans
+
+
+@lru_cache(maxsize=8)
+def _matcher(of: frozenset[str] | None) -> Matcher:
+    """The matcher of the phrases of some traits and categories, or of all."""
+    lexicon = load_lexicon()
+    if of is None:
+        return lexicon.matcher
+    entries = enumerate(lexicon.entries)
+    return lexicon.matcher.only({number for number, entry in entries if not of.isdisjoint(entry[:2])})
 
 
 def _flags(

@@ -232,9 +232,11 @@ class Measurer:
                 names = {other.name for other in self.signals if other.at_once is signal.at_once}
                 values |= signal.at_once(events, names, values)
         for name, column in values.items():
-            absent = [value for value in column if isinstance(value, Unmeasured)]
-            for value in absent:
-                self._count(name, value.reason)
+            if Unmeasured in set(map(type, column)):
+                for value in column:
+                    if isinstance(value, Unmeasured):
+                        self._count(name, value.reason)
+                values[name] = [None if isinstance(value, Unmeasured) else value for value in column]
         return {signal.name: (values[signal.name], signal.scorer) for signal in self.signals}
 
     def rows_about(

@@ -154,7 +154,7 @@ MOST_SUBJECTS = 64
 """Subjects remembered for one text: copies by more are counted as so many."""
 
 Known = tuple[str, ...]
-"""Short digests of the subjects who wrote the text, the newest last."""
+"""The subjects who wrote the text, the newest last; where it is stored, short digests of them."""
 
 
 @lru_cache(maxsize=1024)
@@ -164,7 +164,7 @@ def _digest(subject: str) -> str:
 
 def measure_copies(event: Event, state: Known, options: Options) -> tuple[Mapping[str, float], Known]:
     """How many subjects wrote the text so far, whether this one did before, and all who did."""
-    known = _with_subject(state, event.subject)
+    known = _with_writer(state, _digest(event.subject))
     return {"copied_by": float(len(known)), "copy": float(known is state)}, known
 
 
@@ -182,7 +182,7 @@ def all_copies(events: EventSequence, names: Set[str], known: Values) -> Values:
             copy.append(None)
             continue
         before = held.pop((source, mark), ())
-        held[source, mark] = after = _with_subject(before, subject)
+        held[source, mark] = after = _with_writer(before, subject)
         if len(held) > MAX_TEXTS:
             del held[next(iter(held))]
         copied_by.append(float(len(after)))
@@ -190,10 +190,9 @@ def all_copies(events: EventSequence, names: Set[str], known: Values) -> Values:
     return {"copied_by": copied_by, "copy": copy}
 
 
-def _with_subject(state: Known, subject: str) -> Known:
-    """All who wrote a text, with this subject; the same object where it is among them."""
-    mark = _digest(subject)
-    return state if mark in state else (*state, mark)[-MOST_SUBJECTS:]
+def _with_writer(known: Known, writer: str) -> Known:
+    """All who wrote a text, with this one; the same object where it is among them."""
+    return known if writer in known else (*known, writer)[-MOST_SUBJECTS:]
 
 
 class _Copies(Part):

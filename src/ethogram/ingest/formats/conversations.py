@@ -106,7 +106,7 @@ def _event_line(turn: Mapping[str, Any], speaker: str, thread: str, place: int) 
     elif clock is not None:
         attributes["clock"] = clock
     for key, field in (("to", "target"), ("parent", "reply_to")):
-        if name := name_of(labels.get(key)):
+        if key in labels and (name := name_of(labels[key])):
             line[field] = name
     # Whatever it is, it is checked like the text of any event.
     if text := turn.get("text", turn.get("content")):
