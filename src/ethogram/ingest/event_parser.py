@@ -101,7 +101,7 @@ def checked_attribute(name: str, value: Any, limits: Limits, deeper: int) -> Any
         return replace_broken(value)
     if value is None or isinstance(value, bool):
         return value
-    if isinstance(value, int | float):
+    if isinstance(value, (int, float)):
         _finite("attribute", name, value)
         return value
     if deeper < 1:
@@ -115,7 +115,7 @@ def checked_attribute(name: str, value: Any, limits: Limits, deeper: int) -> Any
             replace_broken(key): checked_attribute(name, item, limits, deeper - 1)
             for key, item in value.items()
         }
-    if isinstance(value, list | tuple):
+    if isinstance(value, (list, tuple)):
         return [checked_attribute(name, item, limits, deeper - 1) for item in value]
     raise BadLine(f"attribute {shown(name)} holds {type_name(value)}: expected a JSON value")
 

@@ -77,7 +77,7 @@ def number_at(record: Any, *keys: str) -> Any:
             continue
         if isinstance(value, str) and re.fullmatch(r"\d{1,15}(\.\d{1,9})?", value):
             value = float(value) if "." in value else int(value)
-        if isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e15:
+        if isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) < 1e15:
             return value
     return None
 
@@ -122,7 +122,7 @@ def time_of(value: Any, key: str = "") -> tuple[str | None, str | None]:
         return (value if _ZONE.search(value) else f"{value}Z"), None
     if isinstance(value, str) and _NUMBER.fullmatch(value):
         value = float(value)
-    if isinstance(value, int | float) and not isinstance(value, bool):
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
         try:
             seconds = value / 1000 if abs(value) > MILLISECONDS else value
             return datetime.fromtimestamp(seconds, UTC).isoformat().replace("+00:00", "Z"), None
@@ -175,7 +175,7 @@ def text_of(content: Any) -> str:
     """
     if content is None:
         return ""
-    if isinstance(content, str | dict):
+    if isinstance(content, (str, dict)):
         return _part_text(content)
     if not isinstance(content, list):
         return json.dumps(content)
@@ -234,7 +234,7 @@ def _truncate_all(value: Any, most: int, deeper: int) -> Any:
         return None
     if isinstance(value, int) and not isinstance(value, bool) and abs(value) > 1e300:
         return None
-    if isinstance(value, dict | list) and deeper < 1:
+    if isinstance(value, (dict, list)) and deeper < 1:
         return truncate(json.dumps(value), most)
     if isinstance(value, dict):
         return {truncate(key, most): _truncate_all(item, most, deeper - 1) for key, item in value.items()}

@@ -69,14 +69,13 @@ class StepTranscript(Transcript):
         attributes: dict[str, Any] = {"at": step.get("at"), "step": number_at(step, "i")}
         attributes |= {key: step.get(key) for key in ATTRIBUTES}
         attributes["duration"] = seconds_of(step.get("duration"))
-        usage = token_usage(
-            {"input_tokens": _tokens(step, thought, "in"), "output_tokens": _tokens(step, thought, "out")}
-        )
         if kind == "tool_call":
             attributes |= {"thought_step": number_at(thought, "i"), "thought_labels": thought.get("labels")}
             attributes |= {"message_id": text_at(step, "name"), "name": None}
             call = ToolCall.of(step, "tool", "args", "call_id")
-            self.turn(text_at(thought, "text"), [call], subject=who, usage=usage, **attributes)
+            self.turn(
+                text_at(thought, "text"), [call], subject=who, usage=_usage(step, thought), **attributes
+            )
         elif kind == "tool_result":
             length = number_at(step, "text_len")  # where the record holds only part of the result
             if length is not None and length > len(text):
@@ -91,13 +90,16 @@ class StepTranscript(Transcript):
             )
         elif kind in ("message", "agent_start", "system"):
             role, subject = (who, None) if who in ROLES else ("assistant", who)
-            self.message(role, text, subject=subject, **attributes, **usage)
+            self.message(role, text, subject=subject, **attributes, **_usage(step, thought))
         elif kind == "condensation":
             self.condensation(text, subject=who, **attributes)
         else:
             self.unknown(kind)
 
 
-def _tokens(step: Mapping[str, Any], thought: Mapping[str, Any], direction: str) -> Any:
-    tokens = number_at(step, f"tokens_{direction}")
-    return tokens if tokens is not None else number_at(thought, f"tokens_{direction}")
+def _usage(step: Mapping[str, Any], thought: Mapping[str, Any]) -> dict[str, Any]:
+    def tokens(key: str) -> Any:
+        own = number_at(step, key)
+        return own if own is not None else number_at(thought, key)
+
+    return token_usage({"input_tokens": tokens("tokens_in"), "output_tokens": tokens("tokens_out")})
