@@ -383,11 +383,16 @@ def checked_attributes(attributes: Mapping[str, Any], limits: Limits) -> dict[st
     """Return attributes with every text in them repaired; BadLine where one cannot be stored."""
     if len(attributes) > limits.attributes:
         raise BadLine(_too_many_attributes(limits))
-    # The line's own object and `attributes` are the first two of the nested ones.
-    return {
-        check_name("attribute name", name, limits): checked_attribute(name, value, limits, limits.depth - 2)
-        for name, value in attributes.items()
-    }
+    checked: dict[str, Any] = {}
+    for name, value in attributes.items():
+        # Inline, as in fields_of: nearly all names and values are plain.
+        if not (type(name) is str and len(name) <= limits.name and name.isascii() and "\0" not in name):
+            check_name("attribute name", name, limits)
+        if not (type(value) is str and len(value) <= limits.text and value.isascii() and "\0" not in value):
+            # The line's own object and `attributes` are the first two of the nested ones.
+            value = checked_attribute(name, value, limits, limits.depth - 2)
+        checked[name] = value
+    return checked
 
 
 def _add_unknown(fields: Fields, unknown: Mapping[str, Any], rules: Rules) -> None:

@@ -157,6 +157,8 @@ def seconds_of(value: Any) -> float | None:
     >>> seconds_of("PT1M29.5S"), seconds_of(2), seconds_of("soon")
     (89.5, 2, None)
     """
+    if value is None:
+        return None
     if not isinstance(value, str):
         number: float | None = number_at({"value": value}, "value")
         return number

@@ -145,29 +145,28 @@ class Measurer:
             moved.append(("run", CALLS, state))
         readings: dict[str, Value] = {}
         scorers: dict[str, str] = {}
-        for signal in about.signals:
-            name, scope = signal.name, signal.scope
+        for signal, name, scope, keeps, start, together, step, summary in about.parts:
             own = NO_SLOTS if scope is None else slots[scope]
             if own is None or (scope is None and name in supplied):
                 continue
-            if signal.together is not None:
-                if (values := shared.get(signal.keeps)) is None:
-                    before = own.get(signal.keeps, signal.start)
-                    values, state = signal.together(event, before, options)
-                    shared[signal.keeps] = values
+            if together is not None:
+                if (values := shared.get(keeps)) is None:
+                    before = own.get(keeps, start)
+                    values, state = together(event, before, options)
+                    shared[keeps] = values
                     if scope is not None and state is not before:
-                        moved.append((scope, signal.keeps, state))
+                        moved.append((scope, keeps, state))
                 value = values.get(name)
             elif scope is None:
-                value, _ = signal.step(event, None, options)
+                value, _ = step(event, None, options)
             else:
-                before = own.get(signal.keeps, signal.start)
-                if signal.summarize is None:
-                    value, state = signal.step(event, before, options)
+                before = own.get(keeps, start)
+                if summary:
+                    value, state = step(event, before, options, calls.get(summary))
                 else:
-                    value, state = signal.step(event, before, options, calls.get(signal.summary))
+                    value, state = step(event, before, options)
                 if state is not before:
-                    moved.append((scope, signal.keeps, state))
+                    moved.append((scope, keeps, state))
             if value is None or name in supplied:
                 continue
             if isinstance(value, Unmeasured):
@@ -381,10 +380,15 @@ class _OfShape:
     `starts`: where all of them wait for a reading before they start, those readings by the name of the state.
     """
 
-    __slots__ = ("scopes", "signals", "starts", "summaries")
+    __slots__ = ("parts", "scopes", "signals", "starts", "summaries")
 
     def __init__(self, signals: list[Signal], kind: str) -> None:
         self.signals = signals
+        # Looked up once, since it is needed of every event.
+        self.parts = [
+            (item, item.name, item.scope, item.keeps, item.start, item.together, item.step, item.summary)
+            for item in signals
+        ]
         self.summaries = {
             signal.summary: signal.summarize
             for signal in signals

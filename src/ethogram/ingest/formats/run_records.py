@@ -16,6 +16,7 @@ ATTRIBUTES = ("labels", "path", "cwd", "exit_code", "name")
 ENVIRONMENT = frozenset(("tool", "env", "environment"))
 """Actors that only return results."""
 ROLES = frozenset(("user", "system"))
+TOKENS = frozenset(("tokens_in", "tokens_out"))
 
 
 @adapter("run_records")
@@ -98,6 +99,9 @@ class StepTranscript(Transcript):
 
 
 def _usage(step: Mapping[str, Any], thought: Mapping[str, Any]) -> dict[str, Any]:
+    if TOKENS.isdisjoint(step) and TOKENS.isdisjoint(thought):
+        return {}
+
     def tokens(key: str) -> Any:
         own = number_at(step, key)
         return own if own is not None else number_at(thought, key)

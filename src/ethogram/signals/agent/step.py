@@ -61,12 +61,13 @@ def read_step(event: Event) -> Step | None:
 def _read(event: Event) -> Step:
     attributes, is_call = event.attributes, event.kind == "action"
     arguments = _arguments(attributes.get("arguments"))
-    result, length = _text(attributes.get("result"), MAX_RESULT), attributes.get("result_length")
+    outcome, error, code = attributes.get("result"), attributes.get("error"), attributes.get("exit_code")
+    result, length = _text(outcome, MAX_RESULT), attributes.get("result_length")
     command = attributes.get("command") or (command_in(arguments) if arguments else None)
-    code = attributes.get("exit_code")
+    has_outcome = not (outcome is None and error is None and code is None)
     return Step(
         is_call=is_call,
-        is_outcome=not is_call or any(attributes.get(name) is not None for name in OUTCOME),
+        is_outcome=not is_call or has_outcome,
         tool=_name(attributes.get("tool")),
         arguments=arguments,
         command=_text(command, MAX_COMMAND),
@@ -76,7 +77,7 @@ def _read(event: Event) -> Step:
         result=result,
         length=length if isinstance(length, int) and len(result) < length < 2**53 else len(result),
         exit_code=int(code) if isinstance(code, int) and -(2**31) < code < 2**32 else None,
-        error=_error(attributes.get("error")),
+        error=_error(error),
     )
 
 
