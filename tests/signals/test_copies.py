@@ -94,7 +94,8 @@ def test_what_is_remembered_survives_saving():
 TEXTS = st.sampled_from(
     [
         SPAM, SPAM.upper() + "!!", f"@kim {SPAM}", f"{SPAM} 12345", f"{SPAM} {'and so on ' * 20}",
-        f"{SPAM} {'and so on ' * 20} at last", "thanks", None, "You must act now before it is too late my friends",
+        f"{SPAM} {'and so on ' * 20} at last", "thanks", None,
+        "You must act now before it is too late my friends",
         "¿Por qué no lo dices con tu nombre, para que lo sepan todos los de aquí?", "1 2 3 4 5 6 7",
         "x" * 120, "x" * 120 + " 7", "私たちは" * 40, "私たちは" * 40 + " ok",
     ]
