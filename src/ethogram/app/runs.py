@@ -72,7 +72,8 @@ def run_report(
             if run is None or event.thread is None or (as_of is not None and event.at > as_of):
                 continue
             if run.detections:
-                (event,), _ = only_scorers([event], settings.scorers)
+                if event.scorers or settings.scorers:
+                    (event,), _ = only_scorers([event], settings.scorers)
                 event = measurer.measure(event)
             run.add(event)
     return tuple(sorted((run.build() for run in runs.values() if run.actions), key=lambda run: run.place))

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from .. import registry
 from ..errors import BadUsage, EthogramError, did_you_mean
 from ..models import Event, Value, stable_hash
+from ..models.event import rounded
 from ..models.slotted import dataclass, field
 from .options import Options
 
@@ -216,13 +217,14 @@ def bounds(allowed: Range) -> tuple[float, float] | None:
 
 
 def checked(item: Signal, value: object, event: Event) -> Value:
-    """The value as a reading, or an error that names the signal, the value and its range."""
+    """The value as a reading, rounded; or an error that names the signal, the value and its range."""
     limits = item.limits
     if limits is None:
         if isinstance(value, str) and (item.range is None or value in item.range):
             return value
     elif isinstance(value, (int, float)) and math.isfinite(value) and limits[0] <= value <= limits[1]:
-        return float(value)
+        number: float = rounded(float(value))
+        return number
     raise EthogramError(
         f"signal {item.name!r} measured {value!r:.80} at event {event.id!r:.80}; "
         f"its range is {describe_range(item.range)}"
@@ -290,9 +292,10 @@ def _stateful(name: str, made: Callable[[], Any]) -> Step:
 
     def step(event: Event, state: State, options: Options, call: Any = None) -> tuple[Any, State]:
         try:
-            if takes_call:
-                more = {"options": options} if takes_options else {}
-                value, moved = measure(event, state, call=call, **more)
+            if takes_call and takes_options:
+                value, moved = measure(event, state, call=call, options=options)
+            elif takes_call:
+                value, moved = measure(event, state, call=call)
             elif takes_options:
                 value, moved = measure(event, state, options=options)
             else:
@@ -309,9 +312,10 @@ def _stateless(name: str, made: Callable[..., Any]) -> Step:
 
     def step(event: Event, state: State, options: Options, call: Any = None) -> tuple[Any, State]:
         try:
+            if takes_call and takes_options:
+                return made(event, call=call, options=options), None
             if takes_call:
-                more = {"options": options} if takes_options else {}
-                return made(event, call=call, **more), None
+                return made(event, call=call), None
             return (made(event, options=options) if takes_options else made(event)), None
         except Exception as error:
             raise _signal_error(name, event, error) from error

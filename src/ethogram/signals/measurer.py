@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from .. import registry
 from ..errors import BadUsage
 from ..models import Event, Value
-from ..models.event import rounded
 from .agent.tool_calls import NONE, pair
 from .base import MAX_TEXTS, STEPS, Signal, State, Unmeasured, checked, lookup
 from .options import Options
@@ -176,7 +175,7 @@ class Measurer:
                 # One copy, which later signals see the readings of earlier ones on.
                 readings, scorers = dict(supplied), dict(event.scorers)
                 event = event.read_as(readings, scorers)
-            readings[name], scorers[name] = rounded(checked(signal, value, event)), signal.scorer
+            readings[name], scorers[name] = checked(signal, value, event), signal.scorer
         if slots:
             self._keep(original, slots, moved)
         for name, reason in reasons:
