@@ -12,7 +12,7 @@ from ..format import Head, Input, adapter
 from ..transcript import AGENT, ToolCall, Transcript, TranscriptAdapter
 from ..values import as_dict, as_list, as_name, need, number_at, seconds_of, text_at, text_of, token_usage
 
-ATTRIBUTES = ("labels", "path", "cwd", "exit_code", "name")
+ATTRIBUTES = ("at", "labels", "path", "cwd", "exit_code", "name")
 ENVIRONMENT = frozenset(("tool", "env", "environment"))
 """Actors that only return results."""
 ROLES = frozenset(("user", "system"))
@@ -67,8 +67,8 @@ class StepTranscript(Transcript):
         """Add one step, which comes with its thought."""
         step, thought = need(record[0], dict, "a step"), record[1]
         kind, who, text = step.get("kind"), text_at(step, "actor") or AGENT, text_of(step.get("text"))
-        attributes: dict[str, Any] = {"at": step.get("at"), "step": number_at(step, "i")}
-        attributes |= {key: step.get(key) for key in ATTRIBUTES}
+        attributes: dict[str, Any] = {"step": number_at(step, "i")}
+        attributes |= {key: step[key] for key in ATTRIBUTES if key in step}
         attributes["duration"] = seconds_of(step.get("duration"))
         if kind == "tool_call":
             attributes |= {"thought_step": number_at(thought, "i"), "thought_labels": thought.get("labels")}

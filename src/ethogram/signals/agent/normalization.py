@@ -51,8 +51,8 @@ _COLOUR = Rule(r"\x1b\[[0-9;?]*[A-Za-z]")
 _DIGITS_AND_SPACE = b"0123456789 \t\r\n"
 _TAKEN_FOR_ASCII = ("\u212a", "\u017f", "\u0130", "\u0131")
 """Letters beyond ASCII that match k, s or i when case is ignored."""
-_NAME_SIGNS = ("tmp", "temp", "/var/folders", "/dev/shm")
 _FILE_SIGNS = (".tmp", ".log", ".out", ".bak", ".pid", ".lock", ".swp")
+_TEMPORARY_SIGNS = ("tmp", "temp", "/var/folders", "/dev/shm", *_FILE_SIGNS)
 
 
 def cleaned(text: str, strength: str = "medium") -> str:
@@ -66,12 +66,10 @@ def cleaned(text: str, strength: str = "medium") -> str:
     ("line 12 of 'a'", 'line N of Q')
     """
     text = without_colour(text)
-    if strength != "low":
+    if strength != "low" and has_sign(text, _TEMPORARY_SIGNS):
         # The pattern of files is slow, and few texts need it.
-        if has_sign(text, _FILE_SIGNS):
-            text = _TEMPORARY_FILE.sub(_temporary, text)
-        elif has_sign(text, _NAME_SIGNS):
-            text = _TEMPORARY.sub(_temporary, text)
+        rule = _TEMPORARY_FILE if has_sign(text, _FILE_SIGNS) else _TEMPORARY
+        text = rule.sub(_temporary, text)
     if _SIGN.search(text) or (not text.isascii() and _OTHER_DIGIT.search(text)):
         text = _LOW.sub(_label, text) if strength == "low" else _LONG.sub("N", _MEDIUM.sub(_label, text))
     if strength != "low" and ("pid" in text or "PID" in text or "Pid" in text):
