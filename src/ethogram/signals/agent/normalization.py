@@ -29,13 +29,13 @@ _MEDIUM = Rule(
     rf"\b(?=[0-9a-fA-F])(?:(?P<TIME>{_TIME})|(?P<HEX>{_ADDRESS})|(?P<ID>{_UUID})|(?P<FRACTION>{_FRACTION})|(?P<MIXED>{_HEX}))"
 )
 _LONG = Rule(r"\d{8,}")
-_TEMPORARY_NAME = (
+_NAME = (
     r"(?:/private)?(?:/var/folders|/var/tmp|/dev/shm|/tmp|%temp%|\$TMPDIR|\\Temp)[/\\][\w.+/\\-]*"
     r"|\b(?:tmp|temp)[_-]?(?=\w{0,60}\d)\w{3,60}(?:\.\w{1,8})?"
 )
-_TEMPORARY = Rule(_TEMPORARY_NAME, re.IGNORECASE)
-_TEMPORARY_FILE = Rule(
-    rf"{_TEMPORARY_NAME}|(?<![\w-])(?=[\w-]{{0,60}}\d)[\w-]{{1,60}}\.(?:tmp|log|out|bak|pid|lock|swp)\b",
+_TEMPORARY_NAME = Rule(_NAME, re.IGNORECASE)
+_TEMPORARY = Rule(
+    rf"{_NAME}|(?<![\w-])(?=[\w-]{{0,60}}\d)[\w-]{{1,60}}\.(?:tmp|log|out|bak|pid|lock|swp)\b",
     re.IGNORECASE,
 )
 _PROCESS = Rule(r"\b([Pp]id|PID)([ =:#\[-]{1,3})\d+")
@@ -68,7 +68,7 @@ def cleaned(text: str, strength: str = "medium") -> str:
     text = without_colour(text)
     if strength != "low" and has_sign(text, _TEMPORARY_SIGNS):
         # The pattern of files is slow, and few texts need it.
-        rule = _TEMPORARY_FILE if has_sign(text, _FILE_SIGNS) else _TEMPORARY
+        rule = _TEMPORARY if has_sign(text, _FILE_SIGNS) else _TEMPORARY_NAME
         text = rule.sub(_temporary, text)
     if _SIGN.search(text) or (not text.isascii() and _OTHER_DIGIT.search(text)):
         text = _LOW.sub(_label, text) if strength == "low" else _LONG.sub("N", _MEDIUM.sub(_label, text))
