@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from itertools import chain, islice, repeat
 from operator import itemgetter
@@ -192,8 +192,8 @@ class LineReader(ColumnReader):
             self._take(rest)
             yield
 
-    def read_records(self, records: Iterator[Record]) -> Iterator[None]:
-        """Take in what an adapter yields, many records at a time."""
+    def read_records(self, records: Iterator[Record], strays: Mapping[str, int]) -> Iterator[None]:
+        """Take in what an adapter yields, many records at a time, and the strays that it counts meanwhile."""
         while batch := list(islice(records, RECORDS)):
             lines: list[dict[str, Any]] = []
             for _, value, _ in batch:
@@ -206,6 +206,8 @@ class LineReader(ColumnReader):
             if lines:
                 self._take_lines(lines)
             yield
+        for name, count in strays.items():
+            self.strays[name] = self.strays.get(name, 0) + count
 
     def _take_lines(self, lines: list[dict[str, Any]]) -> None:
         columns: dict[str, Any] = {}
@@ -218,7 +220,7 @@ class LineReader(ColumnReader):
         if "text" in columns and not is_plain("".join(filter(None, columns["text"]))):
             columns["text"] = [text and replace_broken(text) for text in columns["text"]]
         try:
-            times = micros_of([at and parse_time(at) for at in columns.pop("at", [None])])
+            times = micros_of([None if at is None else parse_time(at) for at in columns.pop("at", [None])])
         except ValueError:
             raise Irregular from None
         readings: dict[str, Readings] = {}

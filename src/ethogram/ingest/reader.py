@@ -335,8 +335,9 @@ def _columns_of(
                 return None  # events of runs are needed as objects in any case
             else:
                 reader = lines = lines or LineReader(source, rules, sink)
-                records = adapter.read(_input(file, opened, rules))
-                steps = lines.read_records(_bounded(records, opened.compressed, rules.limits))
+                content = _input(file, opened, rules)
+                records = _bounded(adapter.read(content), opened.compressed, rules.limits)
+                steps = lines.read_records(records, content.strays)
             for _ in steps:
                 if progress is not None:
                     within = opened.handle.tell() if opened.handle.seekable() else 0

@@ -47,7 +47,7 @@ def _event_lines(conversation: Mapping[str, Any], number: int) -> Iterator[dict[
         yield "a conversation needs its turns as a list"
         return
     thread = name_of(conversation.get("conversation_id", conversation.get("id"))) or f"line {number}"
-    place_of_all = as_dict(conversation.get("labels")).get("submolt")
+    submolt = as_dict(conversation.get("labels")).get("submolt")
     spoken = [(turn, _speaker(turn)) for turn in turns]
     roles = {speaker: turn.get("role") for turn, speaker in spoken if speaker is not None}
     others = dict(zip(roles, reversed(roles), strict=True)) if len(roles) == 2 else {}
@@ -60,8 +60,8 @@ def _event_lines(conversation: Mapping[str, Any], number: int) -> Iterator[dict[
         except BadLine as bad:
             yield f"turn {place + 1} of {thread:.60}: {bad.message}"
             continue
-        if isinstance(place_of_all, str):
-            line["attributes"]["place"] = place_of_all
+        if isinstance(submolt, str):
+            line["attributes"]["place"] = submolt
         target = speakers.get(line.get("reply_to", "")) or others.get(speaker)
         if "target" not in line and target is not None and target != speaker:
             line["target"] = subject_of(target, roles.get(target), thread)
