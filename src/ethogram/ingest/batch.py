@@ -17,7 +17,7 @@ Key = tuple[str, str]
 """Source and id of an event."""
 Drop = Callable[[str, str], bool]
 """Whether readings of a signal by a scorer do not count."""
-AtOnce = Callable[["EventSequence", Collection[str]], Mapping[str, tuple[Sequence[Any], str]] | None]
+ReadAtOnce = Callable[["EventSequence", Collection[str]], Mapping[str, tuple[Sequence[Any], str]] | None]
 """Called with the events and the names of their readings; returns new readings of all events and their scorer
 by name, None where events must be changed one by one."""
 RowsAbout = Callable[[Mapping[str, Sequence[Any]], Collection[str], int], Iterable[int]]
@@ -78,7 +78,7 @@ class EventSequence(EventCollection, Sequence[Event]):
         return self if len(rows) == len(self) else self.take(rows)
 
     def mapped(
-        self, change: Callable[[Event], Event], rows_about: RowsAbout, at_once: AtOnce | None = None
+        self, change: Callable[[Event], Event], rows_about: RowsAbout, at_once: ReadAtOnce | None = None
     ) -> EventSequence:
         """Return the events as `change` returns them.
 

@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 
 from ..models import INPUT_SCORER, Event, Value, default_id, micros, moment
 from .batch import (
-    AtOnce,
     Drop,
     EventList,
     EventSequence,
     Key,
+    ReadAtOnce,
     RowsAbout,
     Unknown,
     with_readings_of,
@@ -246,7 +246,7 @@ class EventColumns(EventSequence):
         return self if rows == len(self) else self.take(range(rows))
 
     def mapped(
-        self, change: Callable[[Event], Event], rows_about: RowsAbout, at_once: AtOnce | None = None
+        self, change: Callable[[Event], Event], rows_about: RowsAbout, at_once: ReadAtOnce | None = None
     ) -> EventSequence:
         added = None if at_once is None or self.measured else at_once(self, self.readings)
         if added is not None:

@@ -16,7 +16,15 @@ from ..models.slotted import dataclass, field
 from .options import Options
 
 if TYPE_CHECKING:
-    from ..ingest.batch import EventSequence
+    from collections import Counter
+    from collections.abc import Iterator
+    from typing import Protocol
+
+    class EventFields(Protocol):
+        """The fields of all events of an input, in order."""
+
+        def values(self, *names: str) -> Iterator[Any]: ...
+        def counts(self, *names: str) -> Counter[Any]: ...
 
 # A plain function measures one event; a class also carries a small state from event to event::
 #
@@ -42,8 +50,8 @@ Step = Callable[..., tuple[Any, State]]
 """Takes an event, the state, the options and with `summarize` a call; gives the value or None, and the next
 state."""
 
-AtOnce = Callable[["EventSequence", Set[str], Mapping[str, Sequence[Any]]], Mapping[str, Sequence[Any]]]
-"""Takes all events of an input in order, the names of signals, and the values of those they need; gives the
+AtOnce = Callable[["EventFields", Set[str], Mapping[str, Sequence[Any]]], Mapping[str, Sequence[Any]]]
+"""Takes the fields of all events in order, the names of signals, and the values of those they need; gives the
 values by name: what the steps would give at each event, one after the other."""
 
 Range = tuple[float, float] | tuple[str, ...] | None

@@ -18,7 +18,7 @@ from .base import MAX_TEXTS, STEPS, Signal, State, Unmeasured, checked, lookup
 from .options import Options
 
 if TYPE_CHECKING:
-    from ..ingest.batch import EventSequence
+    from .base import EventFields
 
 Shape = tuple[str, bool, bool, bool]
 """The kind of an event, and whether it has no thread, no text and no attributes."""
@@ -214,7 +214,7 @@ class Measurer:
             _keep_newest(self._texts, (source, str(_mark(event.text))), own, MAX_TEXTS)
 
     def at_once(
-        self, events: EventSequence, supplied: Collection[str]
+        self, events: EventFields, supplied: Collection[str]
     ) -> dict[str, tuple[Sequence[Any], str]] | None:
         """The values of all events and their scorer, by signal; None where they must be measured in turn.
 

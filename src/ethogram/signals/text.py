@@ -15,15 +15,15 @@ from .base import MAX_TEXTS, Part, Range, Unmeasured, signal
 from .options import Options
 
 if TYPE_CHECKING:
-    from ..ingest.batch import EventSequence
     from ..lexicon.records import Scan
+    from .base import EventFields
 
 Values = Mapping[str, Sequence[Any]]
 
 # length: how much was written.
 
 
-def lengths(events: EventSequence, names: Set[str], known: Values) -> Values:
+def lengths(events: EventFields, names: Set[str], known: Values) -> Values:
     """The length of each event."""
     return {"length": [_length(*fields) for fields in events.values("text", "attributes")]}
 
@@ -112,7 +112,7 @@ def measure_flags(
     return _counts(scan(event.text)), None
 
 
-def all_flags(events: EventSequence, names: Set[str], known: Values) -> Values:
+def all_flags(events: EventFields, names: Set[str], known: Values) -> Values:
     """The phrases of the lexicon in each text."""
     from ..lexicon.scanner import scan_many
 
@@ -168,7 +168,7 @@ def measure_copies(event: Event, state: Known, options: Options) -> tuple[Mappin
     return {"copied_by": float(len(known)), "copy": float(known is state)}, known
 
 
-def all_copies(events: EventSequence, names: Set[str], known: Values) -> Values:
+def all_copies(events: EventFields, names: Set[str], known: Values) -> Values:
     """The same of each event."""
     from ..lexicon.near_duplicates import marks
 
