@@ -50,7 +50,7 @@ TIMES = st.sampled_from(
         "2026-01-01T00:00:00Z", "2026-01-01T00:00:00.5Z", "2026-01-01T01:00:00.123456+01:00",
         "2026-01-01T00:00:00.1234567Z", "2026-01-01 00:00:00+00:00", "2026-01-01T00:00:00", "2026-01-01",
         "2026-01-01T00:00:00z", "2031-01-01T00:00:00Z", "0001-01-01T00:00:00+05:00",
-        "9999-12-31T23:59:59-05:00", "2026-01-01T00:00Z", 5, None,
+        "9999-12-31T23:59:59-05:00", "2026-01-01T00:00Z", 5, None, "",
     ]
 )  # fmt: skip
 VALUES = (
@@ -218,6 +218,71 @@ def test_limits_leave_a_file_to_the_lines(
     columns, expected = both(path, monkeypatch, limits=limits)
     assert columns is None
     assert isinstance(expected, str)
+
+
+TURNS = st.fixed_dictionaries(
+    {},
+    optional={
+        "speaker": st.sampled_from(["ann", "bo", "Person 2", "user"]) | TEXTS,
+        "role": st.sampled_from(["user", "agent", None, 3]),
+        "text": TEXTS | st.sampled_from([None, 3, "\ud800"]),
+        "at": TIMES | st.sampled_from(["14:16:47", "2026-01-02", 1767225600]),
+        "id": st.sampled_from(["1", 2, {"id": "3"}]),
+        "labels": st.dictionaries(
+            st.sampled_from(["id", "kind", "parent", "to", "up"]) | TEXTS, JSON | st.just("ann"), max_size=3
+        ),
+    },
+)
+CONVERSATIONS = st.fixed_dictionaries(
+    {"turns": st.lists(TURNS, max_size=4)},
+    optional={"conversation_id": TEXTS, "labels": st.dictionaries(st.just("submolt"), TEXTS)},
+)
+
+
+@given(
+    conversations=st.lists(CONVERSATIONS, min_size=1, max_size=4),
+    regular=st.booleans(),
+    batch=st.sampled_from([2, 100]),
+    odd=st.sampled_from(["", "\n", "{", "[]\n", '{"turns": [], "turns": []}\n']),
+)
+@example(conversations=[{"turns": [{"speaker": "ann"}]}], regular=False, batch=2, odd="\n")
+def test_columns_are_what_the_conversations_say(
+    conversations: list[dict[str, Any]],
+    regular: bool,
+    batch: int,
+    odd: str,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    if regular:  # most random files have a fault somewhere
+        conversations = [
+            {"turns": [{"speaker": "ann", "text": str(turn.get("text")), "labels": turn.get("labels", {})}]}
+            for conversation in conversations
+            for turn in conversation["turns"]
+        ]
+    path = tmp_path_factory.mktemp("conversations") / "conversations.jsonl"
+    first = '{"turns": [{"speaker": "bo", "text": "Hello."}]}\n'
+    path.write_text(first + "".join(json.dumps(one) + "\n" for one in conversations) + odd)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(line_reader, "RECORDS", batch)
+        columns, expected = both(path, patch)
+    assert columns is not None or isinstance(expected, str) or not regular or odd or expected.repeated
+    if columns is not None:
+        assert isinstance(expected, Batch)
+        assert list(columns.events) == list(expected.events)
+        assert (columns.timed, columns.skipped) == (expected.timed, expected.skipped)
+
+
+@given(lines=st.lists(LINES, min_size=1, max_size=5))
+def test_columns_are_what_an_array_says(
+    lines: list[dict[str, Any]], tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    path = tmp_path_factory.mktemp("arrays") / "events.json"
+    path.write_text(json.dumps(lines))
+    with pytest.MonkeyPatch.context() as patch:
+        columns, expected = both(path, patch)
+    if columns is not None:
+        assert isinstance(expected, Batch)
+        assert list(columns.events) == list(expected.events)
 
 
 CELLS = st.sampled_from(

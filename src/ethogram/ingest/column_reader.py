@@ -7,7 +7,7 @@ slower and explains every fault. What this way accepts, that one reads as the sa
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from itertools import chain, count, islice
@@ -19,7 +19,18 @@ from numpy.typing import NDArray
 from ..models import micros
 from .errors import BadLine
 from .event_columns import Coded, Column, EventColumns, Readings, Sparse, coded, in_order
-from .event_parser import CATEGORY, LARGEST, LAST_SECOND, NUMBER, Rules, checked_attributes, signal_name
+from .event_parser import (
+    CATEGORY,
+    LARGEST,
+    LAST_SECOND,
+    NUMBER,
+    Rules,
+    check_name,
+    checked_attribute,
+    checked_attributes,
+    is_plain,
+    signal_name,
+)
 
 NAMES = ("source", "subject", "target", "reply_to", "thread", "session", "kind")
 """Fields whose texts come again and again."""
@@ -102,6 +113,7 @@ class ColumnReader:
         self.rows = 0
         self.timed: bool | None = None
         self.strays: dict[str, int] = {}
+        self.skipped: Counter[str] = Counter()
         self._words: dict[str, Words] = {}
         self._checked_words: dict[str, tuple[list[str], int]] = {}
         """By field the list of texts that was checked last, and how many it had: chunks may share it."""
@@ -222,7 +234,7 @@ class ColumnReader:
             words = column.words
         if name == "subject" and not all(map(str.strip, words)):
             raise Irregular
-        if max(map(len, words), default=0) > self.rules.limits.name:
+        if max(map(len, words), default=0) > self.rules.limits.name or not is_plain("".join(words)):
             raise Irregular
         if name == "source" and set(words) - {self.source}:
             raise Irregular
@@ -232,9 +244,23 @@ class ColumnReader:
     def _attributes(self, column: Column) -> Column:
         limits = self.rules.limits
         try:
+            if self._are_plain([own for own in column if own]):
+                return [own or None for own in column]
             return [None if own is None else checked_attributes(own, limits) or None for own in column]
         except BadLine:
             raise Irregular from None
+
+    def _are_plain(self, rows: Sequence[Mapping[str, Any]]) -> bool:
+        """Whether attributes can stay as they are: each name and value is checked once, as most recur."""
+        limits = self.rules.limits
+        for name in set().union(*rows):
+            check_name("attribute name", name, limits)
+        try:
+            values = set(chain.from_iterable(row.values() for row in rows))
+        except TypeError:  # lists and objects
+            return False
+        few = max(map(len, rows), default=0) <= limits.attributes
+        return few and all(checked_attribute("", value, limits, 0) is value for value in values)
 
     def _places(self, rows: int, values: Column) -> NDArray[np.int64]:
         """Return the places of the rows: their own, or their numbers."""
@@ -282,8 +308,11 @@ class ColumnReader:
             raise Irregular
         kind, range_ = rules.kinds.get(name), rules.ranges.get(name)
         types = {float} if isinstance(column, np.ndarray) else set(map(type, column)) - {type(None)}
-        if types <= {float}:
-            numbers = np.asarray(column, np.float64) if types else np.full(len(column), np.nan)
+        if types <= {float, int}:
+            try:
+                numbers = np.asarray(column, np.float64) if types else np.full(len(column), np.nan)
+            except OverflowError:
+                raise Irregular from None
             if kind == CATEGORY and not np.isnan(numbers).all():
                 raise Irregular
             low, high = -LARGEST, LARGEST

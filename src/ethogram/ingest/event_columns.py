@@ -15,7 +15,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..models import INPUT_SCORER, Event, Value, default_id, micros, moment
-from .batch import Drop, EventList, EventSequence, Key, RowsAbout, Unknown, with_readings_of, without_readings
+from .batch import (
+    Drop,
+    EventList,
+    EventSequence,
+    Key,
+    ReadAtOnce,
+    RowsAbout,
+    Unknown,
+    with_readings_of,
+    without_readings,
+)
 from .event_parser import content_of
 
 Column = Sequence[Any]
@@ -121,7 +131,8 @@ class EventColumns(EventSequence):
     """Events in order, as columns; an Event is made when it is asked for.
 
     Fields that no event has are missing from `fields`; `source` is there where events have several.
-    `measured` has the events that were given further readings, by row.
+    `measured` has the events that were given further readings, by row; `scorers` says who measured the
+    readings of a name that did not come with the events.
     """
 
     __slots__ = (
@@ -130,6 +141,7 @@ class EventColumns(EventSequence):
         "ids",
         "measured",
         "readings",
+        "scorers",
         "seq",
         "source",
         "timed",
@@ -147,10 +159,11 @@ class EventColumns(EventSequence):
         *,
         timed: bool | NDArray[np.bool_],
         measured: Mapping[int, Event] | None = None,
+        scorers: Mapping[str, str] | None = None,
     ) -> None:
         self.source, self.times, self.seq, self.ids = source, times, seq, ids
         self.fields, self.readings, self.timed = fields, readings, timed
-        self.measured = measured or {}
+        self.measured, self.scorers = measured or {}, scorers or {}
         self._thin: _ByRow | None = None
 
     def __len__(self) -> int:
@@ -235,6 +248,7 @@ class EventColumns(EventSequence):
             self._moved_readings(at),
             timed=taken(self.timed, at) if isinstance(self.timed, np.ndarray) else self.timed,
             measured=measured,
+            scorers=self.scorers,
         )
 
     def of_subjects(self, whose: Collection[tuple[str, str]]) -> EventSequence:
@@ -248,7 +262,15 @@ class EventColumns(EventSequence):
         rows = int(np.searchsorted(self.times, micros(at), "right"))
         return self if rows == len(self) else self.take(range(rows))
 
-    def mapped(self, change: Callable[[Event], Event], rows_about: RowsAbout) -> EventSequence:
+    def mapped(
+        self, change: Callable[[Event], Event], rows_about: RowsAbout, at_once: ReadAtOnce | None = None
+    ) -> EventSequence:
+        added = None if at_once is None or self.measured else at_once(self, self.readings)
+        if added is not None:
+            readings = {name: _reading_column(values) for name, (values, _) in added.items()}
+            events = self._with({**self.readings, **readings}, {})
+            events.scorers = {**self.scorers, **{name: scorer for name, (_, scorer) in added.items()}}
+            return events
         changed = dict(self.measured)
         for row in rows_about(self.fields, self.readings, len(self)):
             event = self.event(row)
@@ -264,11 +286,16 @@ class EventColumns(EventSequence):
         dropped: Counter[tuple[str, str]] = Counter()
         measured = {row: without_readings(event, drop, dropped) for row, event in self.measured.items()}
         readings = self.readings
-        if not only_named:
-            gone = {name for name in readings if drop(name, INPUT_SCORER)}
-            for name in gone:
-                rows = _rows_with(readings[name])
-                dropped[name, INPUT_SCORER] += len(set(rows.tolist()) - measured.keys())
+        by = {name: self.scorers.get(name, INPUT_SCORER) for name in readings}
+        gone = {
+            name
+            for name, scorer in by.items()
+            if not (only_named and scorer == INPUT_SCORER) and drop(name, scorer)
+        }
+        for name in gone:
+            rows = _rows_with(readings[name])
+            dropped[name, by[name]] += len(set(rows.tolist()) - measured.keys())
+        if gone:
             readings = {name: column for name, column in readings.items() if name not in gone}
         return self._with(readings, measured), Counter({key: n for key, n in dropped.items() if n})
 
@@ -333,9 +360,14 @@ class EventColumns(EventSequence):
             *(self.ids_of(at), map(moment, self.times[at].tolist()), values("subject")),
             *(self.seq[at].tolist(), values("source", self.source), timed, repeat(None)),
             *map(values, ("target", "reply_to", "thread", "session")),
-            *(values("kind", "event"), values("text"), attributes, self.readings_of(at, names)),
+            *(values("kind", "event"), values("text"), attributes, readings := self.readings_of(at, names)),
         )
-        events = list(map(Event, *in_order))
+        scorers: Iterable[dict[str, str]] = repeat({})
+        if self.scorers:
+            scorers = (
+                {name: scorer for name, scorer in self.scorers.items() if name in own} for own in readings
+            )
+        events = list(map(Event, *in_order, scorers))
         if self.measured:
             return [self.measured.get(row, event) for row, event in zip(at.tolist(), events, strict=True)]
         return events
@@ -397,6 +429,11 @@ class EventColumns(EventSequence):
         rows = np.flatnonzero(times[place] == self.times) if len(times) else times
         events = self.events(rows)
         return {(event.source, event.id): event for event in events if (event.source, event.id) in keys}
+
+
+def _reading_column(values: Sequence[Any]) -> Readings:
+    """Return the values of one signal, None where there is none."""
+    return list(values) if str in set(map(type, values)) else np.array(values, np.float64)
 
 
 def taken(column: Any, rows: NDArray[np.int64]) -> Any:

@@ -176,7 +176,7 @@ class Transcript:
         for key, value in values.items():
             if isinstance(value, str):
                 self._metadata[key] = truncate(value, RESULT_LENGTH)
-            elif isinstance(value, dict | list):
+            elif isinstance(value, (dict, list)):
                 self._metadata[key] = tool_arguments({key: value}, LABEL_LENGTH)[key]
             elif value is not None:
                 self._metadata[key] = value

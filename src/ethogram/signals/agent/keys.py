@@ -19,6 +19,7 @@ SHOWN_STEP = 48
 SHOWN_TEXT = 40
 MAX_THOUGHTS = 16
 MAX_BATCH = 32
+NO_ERROR = short_hash("")
 MIN_TEXT = 12
 """Characters of a message; shorter ones are repeated by anybody."""
 
@@ -70,7 +71,7 @@ class StepKey:
 def _result(step: Step, strength: str) -> str:
     # The full length stands for the rest of a result that was cut.
     length = step.length if step.length > len(step.result) else 0
-    error = digest(step.error, strength) if step.error else short_hash("")
+    error = digest(step.error, strength) if step.error else NO_ERROR
     return f"{digest(step.result, strength)} {step.exit_code} {error} {length}"
 
 
