@@ -161,13 +161,23 @@ class Transcript:
                 event["attributes"].pop("batch", None)
 
     def _mark_prompts(self) -> None:
-        """Mark what a user writes to an agent that answers by acting first: a task, not a conversation."""
+        """Mark messages of the user that state a task for agents, and are no part of a conversation.
+
+        All of them where the agent acts before it answers, where several agents work together, or where the
+        scaffold starts a new context on the way; else those that only repeat the task of the run.
+        """
         roles = [event["attributes"].get("role") for event in self.events]
-        firsts = (event["kind"] for event, role in zip(self.events, roles, strict=True) if role not in ASKING)
-        if next(firsts, "") == "action":
-            for event, role in zip(self.events, roles, strict=True):
-                if role == "user":
-                    event["attributes"]["task_prompt"] = True
+        works = [n for n, role in enumerate(roles) if role not in ASKING]
+        acts = any(event["kind"] == "action" for event in self.events)
+        is_task = bool(works) and (
+            self.events[works[0]]["kind"] == "action"
+            or len({self.events[n]["subject"] for n in works}) > 1
+            or (acts and "system" in roles[works[0] :])
+        )
+        task = self._metadata.get("task")
+        for event, role in zip(self.events, roles, strict=True):
+            if role == "user" and (is_task or event["text"] == task):
+                event["attributes"]["task_prompt"] = True
 
     # Building events.
 
