@@ -72,6 +72,8 @@ REJECTED = [
     "OutputParserException: Could not parse LLM output: I think it is 4",
     "There is no code in the previous message that I could execute.",
     "Error: the tool call arguments are not valid JSON",
+    "The previous response had errors: no valid JSON found.",
+    "The Action Input is not a dictionary.",
 ]
 ACCEPTED = [
     "Please continue with the next step.",
@@ -80,6 +82,7 @@ ACCEPTED = [
     "No such file or directory",
     "The output of the command is not what you expected.",
     "ValueError: cannot parse date 'today'",
+    "BadRequestError: Error code: 400 - {'message': 'Invalid prompt: your prompt was flagged'}",
 ]
 
 
@@ -105,6 +108,8 @@ def test_a_complaint_needs_an_output_before_it_and_is_over_once_the_agent_acts()
     assert readings("complaint_key", said, reply, acts, again) == [None] * 4
     printed = told(6, "result", tool="bash", result=f"{REJECTED[0]}", exit_code=1)
     assert readings("complaint_key", acts, printed) == [None, None]
+    typed = told(7, "result", tool="bash", result="Unterminated string", error=True, error_type="parsing")
+    assert readings("complaint_key", acts, typed) == [None, "unterminated string"]
 
 
 def test_a_file_that_never_was_is_a_phantom_and_one_that_was_removed_is_not():

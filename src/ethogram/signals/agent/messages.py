@@ -115,14 +115,14 @@ MAX_COMPLAINT = 120
 
 # What the scaffold looked for, what is wrong with it, and that the agent is told so.
 _CALL = (
-    r"(?:tool|function)[ _-]?(?:calls?|use)\b|(?<!generating )(?:llm|model) (?:output|response|answer)\b"
-    r"|(?:code|action|command) (?:block|blob|cell|snippet)s?\b|(?:triple )?backticks\b|\baction(?: input)?:"
-    r"|\bno (?:\w+ ){0,2}code (?:from|in|was|to)\b"
+    r"(?:tool|function)[ _-]?(?:calls?|use)\b|(?<!generating )(?:llm|model|ai) (?:output|response|answer)\b"
+    r"|(?:code|action|command) (?:block|blob|cell|snippet)s?\b|(?:triple )?backticks\b"
+    r"|\baction:|\baction input\b|\bno (?:\w+ ){0,2}code (?:from|in|was|to)\b"
     r"|(?:code|output|response|answer|json|xml|tool) pars(?:ing|er?)\b"
 )
 _ANSWER = (
-    r"\b(?:response|answer|output|reply|message|actions?|commands?|arguments?|code|json|xml|yaml|schema|tags?)\b"
-    r"|\bformat(?:ted|ting)?\b"
+    r"\b(?:response|answer|output|reply|actions?|commands?|arguments?|json|xml|yaml|schema|tags?)\b"
+    r"|(?<!error )\bcode\b|\b(?:your|last|previous) message\b|\bformat(?:ted|ting)?\b"
 )
 _FAULT = (
     r"\b(?:no|not|none|without|missing|lacks?|lacked|invalid|malformed|incorrect|incorrectly|wrong|ill-formed|empty"
@@ -133,9 +133,13 @@ _PARSE = (
     r"\b(?:pars(?:e|ed|ing|able)|decoded?|extract(?:ed)?|recogni[sz]ed?|interpret(?:ed)?|format(?:ted)?"
     r"|valid|invalid|malformed)\b"
 )
+_TO_AGENT = (
+    r"\b(?:you|your|please|must|always"
+    r"|(?:previous|last|in|from)(?: the)? (?:response|answer|output|reply|message))\b"
+)
 _SENTENCE = Rule(r"[.!?](?=\s)|\n+")
 _CALLS, _ANSWERS, _FAULTS = Rule(_CALL, re.I), Rule(_ANSWER, re.I), Rule(_FAULT, re.I)
-_PARSING, _TOLD = Rule(_PARSE, re.I), Rule(r"\b(?:you|your|please|must|always)\b", re.I)
+_PARSING, _TOLD = Rule(_PARSE, re.I), Rule(_TO_AGENT, re.I)
 
 
 def is_complaint(text: str) -> bool:
@@ -180,7 +184,8 @@ class ComplaintKey:
             text = step.error if step.error and " " in step.error else step.result
             # What a command prints may mention anything; a complaint comes first.
             text = text if step.error is not None else _first_line(text)
-            is_own = not CANCELLED.search(text[:COMPLAINT_TEXT]) and is_complaint(text)
+            rejects = event.attributes.get("error_type") == "parsing" or is_complaint(text)
+            is_own = rejects and not CANCELLED.search(text[:COMPLAINT_TEXT])
             return (_complaint(text) if is_own else None), after
         role, text, (speaker, pending) = event.attributes.get("role"), event.text or "", state
         if role is None or not text.strip():
