@@ -325,17 +325,21 @@ def test_run_records_without_all_times_have_those_of_the_step_before(tmp_path: P
     assert {event.at.second for event in batch.events} == {5}
 
 
-SAYS, ACTS, ASKS = ("agent", "message"), ("agent", "tool_call"), ("user", "message")
+SAYS, ACTS, HELPS = ("agent", "message"), ("agent", "tool_call"), ("helper", "message")
+ASKS, SYSTEM = ("user", "message"), ("system", "message")
 
 
 @pytest.mark.parametrize(
     ("steps", "marked"),
     [
         ([ASKS, ACTS, SAYS, ASKS], True),  # the agent acts first
-        ([ASKS, SAYS, ("helper", "message")], True),  # several agents
-        ([ASKS, SAYS, ("system", "message"), ASKS, ACTS], True),  # a new context on the way
-        ([ASKS, SAYS, ASKS, ACTS, SAYS], False),  # a customer and an agent with tools
-        ([("system", "message"), ASKS, SAYS, ASKS], False),
+        ([ASKS, SAYS, HELPS, SAYS], True),  # several agents
+        ([ASKS, SAYS, SYSTEM, ACTS, ACTS], True),  # a plan, then nothing but work
+        ([ASKS, SAYS, SYSTEM, ASKS, ASKS, ACTS, ASKS], True),  # a scaffold speaks for the user
+        ([ASKS, SAYS, ASKS, ACTS, SAYS], False),  # a customer, and an agent that acts at last
+        ([ASKS, SAYS, SYSTEM, ACTS, ACTS, ACTS, SAYS, ASKS, SAYS], False),
+        ([ASKS, SAYS, SYSTEM, HELPS, ASKS, HELPS, HELPS], False),  # handed over to another agent
+        ([SYSTEM, ASKS, SAYS, ASKS], False),
     ],
 )
 def test_what_a_user_writes_to_agents_at_work_is_a_task_and_a_conversation_is_none(
