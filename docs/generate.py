@@ -64,8 +64,14 @@ def family(file: PatternFile) -> str:
 
 def index(files: list[PatternFile]) -> str:
     """A table of all patterns."""
-    rows = [f"| [{one.name}](#{one.name}) | {one.title} | {one.status} |" for one in files]
+    rows = [f"| [{one.name}](#{one.name}) | {one.title} | {status(one)} |" for one in files]
     return "\n".join(["| pattern | title | status |", "| --- | --- | --- |", *rows, ""])
+
+
+def status(file: PatternFile) -> str:
+    """The status, and what real data say where the file says so."""
+    evidence = file.words.get("evidence")
+    return f"{file.status}, [{evidence}](quality.md#patterns-over-time)" if evidence else file.status
 
 
 def section(file: PatternFile) -> str:
@@ -73,7 +79,7 @@ def section(file: PatternFile) -> str:
     words, data = file.words, file.data
     group_by = ", ".join(file.patterns[0].group_by)
     facts = [
-        f"- Status: {file.status}. Grouped by: {group_by}. Cause: {data['cause']}.",
+        f"- Status: {status(file)}. Grouped by: {group_by}. Cause: {data['cause']}.",
         f"- Triage: {words['triage']}",
         f"- Recommendation: {data['recommendation']}",
     ]

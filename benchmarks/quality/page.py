@@ -145,14 +145,12 @@ def runs(found: Mapping[str, Any], data: str, at: str) -> Iterator[str]:
                 f"({told['equal_found'] / max(1, told['equal_pairs']):.0%}) lie in a detection; of all "
                 f"{told['pairs']} such labels {told['found']} ({told['found'] / max(1, told['pairs']):.0%})."
             )
-    columns = ("precision", "lift", "equal length", "horizon")
-    yield f"\n| set | pattern | severity | marked | failed | good | {' | '.join(columns)} |"
-    yield "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |"
+    columns = ("precision", "lift", "equal length", "horizon", "in labelled steps", "at random")
+    yield f"\n| set | pattern | marked | failed | good | {' | '.join(columns)} |"
+    yield "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |"
     for name, one in found["sets"].items():
         for pattern, figures in one["patterns"].items():
-            for severity, marked in figures.items():
-                if marked["marked"]:
-                    yield _row(f"{name} ({one['runs']})", pattern, severity, marked)
+            yield _row(f"{name} ({one['runs']})", pattern, figures["any"], one["located"].get(pattern))
     yield ""
 
 
@@ -190,14 +188,18 @@ def _alarms(name: str, one: Mapping[str, int]) -> str:
     return "| " + " | ".join([name, *counts]) + " |"
 
 
-def _row(name: str, pattern: str, severity: str, one: Mapping[str, Any]) -> str:
+def _row(name: str, pattern: str, one: Mapping[str, Any], located: Mapping[str, Any] | None) -> str:
     low, high = one["precision_interval"] or (None, None)
     precision = "-" if low is None else f"{one['precision']:.2f} ({low:.2f} to {high:.2f})"
     numbers = [one["lift"], one["lift_equal_length"]]
     told = ["-" if value is None else f"{value:.2f}" for value in numbers]
     counts = [str(one[key]) for key in ("marked", "failed_marked", "good_marked")]
     horizon = "-" if one["horizon"] is None else f"{one['horizon']:.0f}"
-    return "| " + " | ".join([name, f"`{pattern}`", severity, *counts, precision, *told, horizon]) + " |"
+    where = ["-", "-"]
+    if located is not None:
+        low, high = located["random_interval"]
+        where = [f"{located['right']} of {located['alarms']}", f"{located['random']:.1f} ({low} to {high})"]
+    return "| " + " | ".join([name, f"`{pattern}`", *counts, precision, *told, horizon, *where]) + " |"
 
 
 if __name__ == "__main__":

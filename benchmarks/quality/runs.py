@@ -3,13 +3,16 @@
 Long runs fail more often, and a longer run has more room for anything; so beside every lift stands the one
 within runs of about equal length.
 
-Where people labelled steps as a repetition of the one before, recall on these is measured too.
+Where people labelled steps, an alarm counts only if at least half of its steps are labelled, and beside the
+number of such alarms stands that of alarms of the same lengths at random steps of the same runs. Recall of
+steps labelled as a repetition of the one before is measured too.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import random
 import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -35,17 +38,24 @@ ORDINARY = ("claude_code_spotter",)
 SEVERITIES = ("any", "medium", "high")
 """What figures are given for: every detection, those at this severity or above, and at that."""
 LABEL = "Repetition"
-STUCK = ("loop", "repetitive_errors")
+STUCK = ("loop", "malformed_output", "message_loop", "repetitive_errors")
+DRAWS = 200
+"""Times that alarms are put at random steps."""
+MIDDLE = (0.025, 0.975)
 
 
 @dataclass(frozen=True, slots=True)
 class RunFacts:
-    """One run: whether it failed (None: not told), its steps, and the place of each event among them."""
+    """One run: whether it failed (None: not told), its steps, and the place of each event among them.
+
+    `labelled` are the steps that people marked as wrong; None where nobody labelled steps of this run.
+    """
 
     thread: str
     failed: bool | None
     steps: int
     places: Mapping[str, int]
+    labelled: frozenset[int] | None = None
 
 
 def validate_runs(
@@ -106,6 +116,8 @@ def records(record: Mapping[str, Any], files: Iterable[Path]) -> Iterator[dict[s
             for severity, marked in figures.items():
                 about = {"record": "validated", "set": name, "pattern": pattern, "severity": severity}
                 yield {**about, "runs": item["runs"], **marked}
+        for pattern, figures in item["located"].items():
+            yield {"record": "located", "set": name, "pattern": pattern, **figures}
         if "repetition" in item:
             yield {"record": "repetition", "set": name, **item["repetition"]}
     sizes = {
@@ -164,6 +176,11 @@ def validate_set(
             pattern: {severity: marked(facts, at_severity(every, severity)) for severity in SEVERITIES}
             for pattern, every in sorted(by_pattern.items())
         },
+        "located": {
+            pattern: located
+            for pattern, every in sorted(by_pattern.items())
+            if (located := locate(facts, every)) is not None
+        },
     }
     if (recall := repetition_recall(events, [item for _, item in found])) is not None:
         figures["repetition"] = recall
@@ -192,7 +209,31 @@ def _facts(thread: str, events: list[Event], all_good: bool) -> RunFacts:
     for event in events:
         steps += event.kind == counted
         places[event.id] = steps
-    return RunFacts(thread, failed, steps, places)
+    return RunFacts(thread, failed, steps, places, _labelled_steps(events, places))
+
+
+def _labelled_steps(events: Sequence[Event], places: Mapping[str, int]) -> frozenset[int] | None:
+    """Steps with a mistake, an error, or a repetition, whose next step is one too; None without labels."""
+    labels = [
+        (places[event.id], label)
+        for event in events
+        for key in ("labels", "thought_labels")
+        # The first event has what is said of the run as a whole, unless its own step is labelled.
+        if isinstance(label := event.attributes.get(key), list | dict) and not _is_of_run(label)
+    ]
+    if not labels:
+        return None
+    steps: set[int] = set()
+    for place, label in labels:
+        if isinstance(label, list) or label.get("mistake") is True:
+            steps.add(max(1, place))
+        elif str(label.get("to_next")).strip() == LABEL:
+            steps |= {place, place + 1}
+    return frozenset(steps)
+
+
+def _is_of_run(label: Any) -> bool:
+    return isinstance(label, dict) and not {"to_next", "category", "mistake"} & label.keys()
 
 
 def marked(facts: Sequence[RunFacts], textses: Iterable[tuple[str, Detection]]) -> dict[str, Any]:
@@ -216,6 +257,40 @@ def marked(facts: Sequence[RunFacts], textses: Iterable[tuple[str, Detection]]) 
         "lift_equal_length": lift(labelled, hits, 3),
         "horizon": median(known[thread].steps - place for thread, place in first.items()) if first else None,
     }
+
+
+def locate(facts: Iterable[RunFacts], detections: Iterable[tuple[str, Detection]]) -> dict[str, Any] | None:
+    """How many alarms lie in labelled steps, beside alarms of the same lengths at random steps of these runs.
+
+    None where there is no alarm in a run with labelled steps.
+    """
+    known = {fact.thread: fact for fact in facts if fact.labelled is not None}
+    alarms: list[tuple[RunFacts, int, int]] = []
+    for thread, item in detections:
+        if (fact := known.get(thread)) is not None:
+            first, last = (fact.places.get(event, 0) for event in (item.first_event, item.last_event))
+            alarms.append((fact, max(1, first), max(1, first, last)))
+    if not alarms:
+        return None
+    rng = random.Random(f"{len(alarms)}")
+    hits = sorted(sum(_lies_in_labels(*_moved(rng, *alarm)) for alarm in alarms) for _ in range(DRAWS))
+    return {
+        "alarms": len(alarms),
+        "right": sum(_lies_in_labels(*alarm) for alarm in alarms),
+        "random": sum(hits) / DRAWS,
+        "random_interval": [hits[min(DRAWS - 1, int(share * DRAWS))] for share in MIDDLE],
+    }
+
+
+def _moved(rng: random.Random, fact: RunFacts, first: int, last: int) -> tuple[RunFacts, int, int]:
+    """The same alarm at a random place of its run."""
+    start = rng.randint(1, max(1, fact.steps - (last - first)))
+    return fact, start, start + last - first
+
+
+def _lies_in_labels(fact: RunFacts, first: int, last: int) -> bool:
+    """Whether at least half of these steps are labelled."""
+    return 2 * sum(first <= step <= last for step in fact.labelled or ()) >= last - first + 1
 
 
 def lift(runs: Sequence[RunFacts], hits: Sequence[RunFacts], parts: int) -> float | None:

@@ -42,6 +42,17 @@ def run_lines(found: Mapping[str, Any]) -> Iterator[str]:
             for severity, marked in figures.items():
                 if marked["marked"]:
                     yield f"  {pattern:32} {severity:8}  {_row(marked)}"
+        for pattern, located in one["located"].items():
+            yield f"  {pattern:32} {located_text(located)}"
+
+
+def located_text(one: Mapping[str, Any]) -> str:
+    """Alarms in labelled steps, and those at random steps with their 95 % interval."""
+    low, high = one["random_interval"]
+    return (
+        f"{one['right']} of {one['alarms']} alarms in labelled steps; at random {one['random']:.1f} "
+        f"({low} to {high})"
+    )
 
 
 def _row(one: Mapping[str, Any]) -> str:

@@ -15,10 +15,16 @@ def main() -> int:
 
         return answer()
     import gc
+    import os
 
+    # NumPy starts its linear algebra with a thread for every core, and each of them spins for a tenth of a
+    # second before it sleeps; no command multiplies matrices large enough to need them.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     # Loading modules and patterns makes many objects and little garbage: with the default of 700, looking for
     # it takes a tenth of a short command's time.
     gc.set_threshold(10_000, 10, 10)
     from .cli.main import main as run
 
-    return run()
+    code = run()
+    gc.freeze()  # the process ends: do not look for garbage among all that was read
+    return code

@@ -7,7 +7,9 @@ A registry imports every module of its folder, then the entry points of its grou
 from __future__ import annotations
 
 import importlib
+import sys
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from .errors import BadUsage, EthogramError, did_you_mean
@@ -54,9 +56,7 @@ class Registry(Generic[T]):
         """Import every module of the folder, then every entry point. Done once."""
         if self._discovered:
             return
-        # Imported here, since they take 30 ms.
-        import pkgutil
-        from importlib.metadata import entry_points
+        import pkgutil  # here, since it takes some ms
 
         try:
             package = importlib.import_module(self.package)
@@ -67,7 +67,7 @@ class Registry(Generic[T]):
             for module in pkgutil.walk_packages(package.__path__, f"{self.package}."):
                 importlib.import_module(module.name)
         points: dict[str, str] = {}
-        for point in entry_points(group=f"ethogram.{self.kind}s"):
+        for point in _entry_points(tuple(sys.path)).select(group=f"ethogram.{self.kind}s"):
             if points.setdefault(point.name, point.value) != point.value:
                 both = f"{points[point.name]} and {point.value}"
                 raise BadUsage(f"two {self.kind}s are named {point.name!r}: {both}")
@@ -101,6 +101,14 @@ class Registry(Generic[T]):
     def __contains__(self, name: str) -> bool:
         self.find()
         return name in self._items
+
+
+@lru_cache(maxsize=1)
+def _entry_points(path: tuple[str, ...]) -> Any:
+    """The entry points of all packages on a path, which take some ms to read."""
+    from importlib.metadata import entry_points
+
+    return entry_points()
 
 
 def _loaded(point: EntryPoint) -> Any:

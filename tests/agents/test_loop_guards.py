@@ -10,7 +10,7 @@ import ethogram
 from run_makers import Script, detections, fired
 
 SEEDS = range(8)
-STUCK = {"loop", "repetitive_errors"}
+STUCK = {"loop", "message_loop", "malformed_output", "repetitive_errors"}
 
 
 @pytest.fixture(params=SEEDS)
@@ -97,6 +97,43 @@ def test_the_same_words_between_steps_that_get_on_are_quiet(script: Script):
     for path in script.paths(6):
         script.say(said)
         script.read(path, f"{path} {script.text()}")
+    assert not stuck(script.events)
+
+
+def test_words_that_differ_a_little_are_the_same_and_a_person_resets_them(script: Script):
+    said = " ".join(script.text() for _ in range(6))
+    for n in range(6):
+        if n == 2:
+            script.event("message", {"role": "user"}, text="Then look at the other file.", subject="ann")
+        script.say(f"{said} Attempt {n}.")
+        assert stuck(script.events) == ({"message_loop"} if n >= 4 else set())
+
+
+REJECTED = "There was no tool call in your answer ({n}). Answer with exactly one."
+
+
+def test_answers_that_the_scaffold_rejects_are_malformed_output(script: Script):
+    script.run("ls", script.text())
+    for n in range(4):
+        script.say(f"The answer is {script.text()}")
+        assert stuck(script.events) == ({"malformed_output"} if n >= 2 else set())
+        script.event("message", {"role": "user"}, text=REJECTED.format(n=n), subject="scaffold")
+
+
+def test_rejected_steps_are_malformed_output_until_one_is_valid(script: Script):
+    for n in range(8):
+        if n % 4 == 3:
+            script.run(f"ls {n}", script.text())
+        else:
+            script.step(script.shell, {}, REJECTED.format(n=n), error="format_error")
+        assert stuck(script.events) == ({"malformed_output"} if n >= 2 else set())
+    assert len(detections(script.events, "malformed_output")) == 2
+
+
+def test_rejections_with_valid_steps_in_between_are_quiet(script: Script):
+    for n in range(8):
+        script.step(script.shell, {}, REJECTED.format(n=n), error="format_error")
+        script.run(f"ls {n}", f"{script.text()} {n}")
     assert not stuck(script.events)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing, nullcontext
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,11 @@ import pytest
 import ethogram
 from ethogram.errors import BadEvents, BadUsage
 from ethogram.ingest import reader
+from ethogram.ingest.arrow import ArrowReader
+from ethogram.ingest.column_spill import ColumnBuckets, read_columns
 from ethogram.ingest.event_columns import EventColumns
+from ethogram.ingest.event_parser import Rules
+from ethogram.models.limits import Limits
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 WARM = {"compassion": 0.9, "manipulation": 0.1}
@@ -42,6 +47,30 @@ FRAMES = {
 
 def detections(events: Any, **options: Any) -> list[dict[str, Any]]:
     return [item.to_dict() for item in ethogram.analyze(events, **options).detections]
+
+
+@pytest.mark.parametrize("is_on_disk", [False, True])
+def test_batches_may_share_a_dictionary_that_grows(is_on_disk: bool, tmp_path: Path):
+    words, names = ["ann", "bo", "cy", "di"], ["ann", "bo", "ann", "cy", "di", "ann", "ann", "eve", "bo"]
+    parts = [(words[:2], [0, 1, 0]), (words, [2, 3, 0]), (["ann", "eve", "bo"], [0, 1, 2])]
+    kind = pyarrow.schema([("subject", pyarrow.dictionary(pyarrow.int32(), pyarrow.string()))])
+    batches = [
+        pyarrow.record_batch(
+            [pyarrow.DictionaryArray.from_arrays(pyarrow.array(codes, pyarrow.int32()), own)], kind
+        )
+        for own, codes in parts
+    ]
+    rules = Rules(Limits(), {})
+    buckets = ColumnBuckets("input", count=2, folder=tmp_path) if is_on_disk else None
+    with closing(buckets) if buckets else nullcontext():
+        arrow = ArrowReader("input", rules, ["subject"], buckets)
+        assert len(list(arrow.take(batches))) == len(parts)
+        if buckets is None:
+            assert [event.subject for event in arrow.columns()] == names
+        else:
+            buckets.flush()
+            rows = [(event.seq, event.subject) for path in buckets.paths for event in read_columns(path)]
+            assert sorted(rows) == list(enumerate(names))
 
 
 @pytest.mark.parametrize("library", FRAMES)

@@ -101,6 +101,19 @@ def test_list_shows_every_status_and_marks_what_is_off(run, mine):
     )
 
 
+def test_what_no_real_data_supports_is_listed_and_shown_as_unproven(run, mine):
+    write(mine, evidence="unproven")
+    assert run("list", "mine")[1] == [
+        "outburst  stable, unproven  sequence  low  Calm, then loud",
+    ]
+    assert "status: stable, unproven" in run("show", "mine/outburst.yaml")[1]
+    assert [record["evidence"] for record in records(run("list", "mine", "--json")[1])] == ["unproven"]
+    write(mine, evidence="unprooven")
+    code, _, err = run("lint", "mine")
+    assert code == 2
+    assert any("unknown evidence 'unprooven': expected unproven" in line for line in err)
+
+
 def test_list_takes_names_and_globs(run, mine):
     write(mine)
     write(mine, BUSY, status="retired")
@@ -119,6 +132,7 @@ def test_list_as_json_has_stable_fields(run, mine):
             "name": "outburst",
             "status": "stable",
             "on": True,
+            "evidence": None,
             "shape": "sequence",
             "severities": ["low"],
             "title": "Calm, then loud",

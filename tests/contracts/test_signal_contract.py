@@ -41,7 +41,7 @@ OF_RUNS = {
     "role": ["assistant", "user"],
     "arguments": [{"command": "view", "path": "a.py"}, {"x": [["y"] * 600] * 600}, {"patch": "z" * 50_000}],
     "command": ["cat src/a.py", "cd a && sed -i s/a/b/ b.py", "((`'\"<<A" * 900, "scp k ann@host:/"],
-    "result": ["done", "Error: no such file", "a/b " * 9000, "1 failed"],
+    "result": ["done", "Error: no such file", "a/b " * 9000, "1 failed", "No tool call in your answer."],
     "call_id": ["c1", "c2", "c" * 5000],
     "batch": ["b1", "b2"],
     "tokens": [0, 900],

@@ -50,7 +50,7 @@ TIMES = st.sampled_from(
         "2026-01-01T00:00:00Z", "2026-01-01T00:00:00.5Z", "2026-01-01T01:00:00.123456+01:00",
         "2026-01-01T00:00:00.1234567Z", "2026-01-01 00:00:00+00:00", "2026-01-01T00:00:00", "2026-01-01",
         "2026-01-01T00:00:00z", "2031-01-01T00:00:00Z", "0001-01-01T00:00:00+05:00",
-        "9999-12-31T23:59:59-05:00", "2026-01-01T00:00Z", 5, None,
+        "9999-12-31T23:59:59-05:00", "2026-01-01T00:00Z", 5, None, "",
     ]
 )  # fmt: skip
 VALUES = (
@@ -117,6 +117,8 @@ def test_columns_are_what_the_lines_say(
     path.write_text("".join(json.dumps(line, ensure_ascii=escaped) + "\n" for line in lines) + odd, "utf-8")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(line_reader, "CHUNK", chunk)
+        patch.setattr(line_reader, "PART", chunk // 2)
+        patch.setattr(line_reader, "SAMPLE", 2)
         patch.setattr(line_reader, "MANY_SIGNALS", many)
         patch.setattr(line_reader, "THIN", 1 if many == 0 else THIN)
         columns, expected = both(path, patch)
@@ -125,9 +127,36 @@ def test_columns_are_what_the_lines_say(
         assert list(columns.events) == list(expected.events)
         assert (columns.timed, columns.files) == (expected.timed, expected.files)
         assert columns.has_text == expected.has_text
+        assert columns.events.count_subjects() == len({event.subject for event in expected.events})
         for names in (("subject",), ("source", "timed", "target"), ("source", "subject", "kind")):
             counts = columns.events.counts(*names)
             assert list(counts.items()) == list(expected.events.counts(*names).items())
+
+
+@pytest.mark.parametrize(
+    ("extra", "regular"),
+    [
+        ('"mood": "sad"', True),
+        ('"MAN_LOVEBOMB": 0.5, "mood": null', True),
+        ('"risk": 0.25', False),
+        ('"MAN_LOVEBOMB": 0.5, "MAN_LOVEBOMB": 0.7', False),
+        ('"fear": 1.0, "joy": 1.0, "mood": "sad"', False),
+    ],
+    ids=["a text", "a number and null", "a common name again", "another name twice", "one too many"],
+)
+def test_a_line_may_have_readings_that_most_have_not(
+    extra: str, regular: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "events.jsonl"
+    line = '{"subject": "ann", "readings": {"risk": 0.5, "calm": 1}}\n'
+    path.write_text(line * 90 + "\n" + line.replace('"calm"', extra + ', "calm"') + line * 9)
+    monkeypatch.setattr(line_reader, "PART", 600)
+    columns, expected = both(path, monkeypatch, limits=Limits(readings=4))
+    assert (columns is not None) is regular
+    if columns is not None:
+        assert isinstance(expected, Batch)
+        assert list(columns.events) == list(expected.events)
+        assert len(columns.events[90].readings) == 3
 
 
 def test_a_regular_file_is_read_as_columns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -189,6 +218,71 @@ def test_limits_leave_a_file_to_the_lines(
     columns, expected = both(path, monkeypatch, limits=limits)
     assert columns is None
     assert isinstance(expected, str)
+
+
+TURNS = st.fixed_dictionaries(
+    {},
+    optional={
+        "speaker": st.sampled_from(["ann", "bo", "Person 2", "user"]) | TEXTS,
+        "role": st.sampled_from(["user", "agent", None, 3]),
+        "text": TEXTS | st.sampled_from([None, 3, "\ud800"]),
+        "at": TIMES | st.sampled_from(["14:16:47", "2026-01-02", 1767225600]),
+        "id": st.sampled_from(["1", 2, {"id": "3"}]),
+        "labels": st.dictionaries(
+            st.sampled_from(["id", "kind", "parent", "to", "up"]) | TEXTS, JSON | st.just("ann"), max_size=3
+        ),
+    },
+)
+CONVERSATIONS = st.fixed_dictionaries(
+    {"turns": st.lists(TURNS, max_size=4)},
+    optional={"conversation_id": TEXTS, "labels": st.dictionaries(st.just("submolt"), TEXTS)},
+)
+
+
+@given(
+    conversations=st.lists(CONVERSATIONS, min_size=1, max_size=4),
+    regular=st.booleans(),
+    batch=st.sampled_from([2, 100]),
+    odd=st.sampled_from(["", "\n", "{", "[]\n", '{"turns": [], "turns": []}\n']),
+)
+@example(conversations=[{"turns": [{"speaker": "ann"}]}], regular=False, batch=2, odd="\n")
+def test_columns_are_what_the_conversations_say(
+    conversations: list[dict[str, Any]],
+    regular: bool,
+    batch: int,
+    odd: str,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    if regular:  # most random files have a fault somewhere
+        conversations = [
+            {"turns": [{"speaker": "ann", "text": str(turn.get("text")), "labels": turn.get("labels", {})}]}
+            for conversation in conversations
+            for turn in conversation["turns"]
+        ]
+    path = tmp_path_factory.mktemp("conversations") / "conversations.jsonl"
+    first = '{"turns": [{"speaker": "bo", "text": "Hello."}]}\n'
+    path.write_text(first + "".join(json.dumps(one) + "\n" for one in conversations) + odd)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(line_reader, "RECORDS", batch)
+        columns, expected = both(path, patch)
+    assert columns is not None or isinstance(expected, str) or not regular or odd or expected.repeated
+    if columns is not None:
+        assert isinstance(expected, Batch)
+        assert list(columns.events) == list(expected.events)
+        assert (columns.timed, columns.skipped) == (expected.timed, expected.skipped)
+
+
+@given(lines=st.lists(LINES, min_size=1, max_size=5))
+def test_columns_are_what_an_array_says(
+    lines: list[dict[str, Any]], tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    path = tmp_path_factory.mktemp("arrays") / "events.json"
+    path.write_text(json.dumps(lines))
+    with pytest.MonkeyPatch.context() as patch:
+        columns, expected = both(path, patch)
+    if columns is not None:
+        assert isinstance(expected, Batch)
+        assert list(columns.events) == list(expected.events)
 
 
 CELLS = st.sampled_from(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import islice
+from itertools import islice, pairwise
 
 import pytest
 from hypothesis import given, settings
@@ -285,3 +285,10 @@ def test_a_scan_is_a_json_record():
     assert (data["record"], data["tier"], data["count"]) == ("scan", "focused", 1)
     assert data["flags"][0]["phrase"] == "act now"
     assert len(data["lexicon"]) == 12
+
+
+@pytest.mark.parametrize("of", [{"manipulation"}, {"reasoning", "exploitation"}, {"flattery"}, set()])
+def test_some_traits_have_the_flags_they_have_among_all(of: set[str]) -> None:
+    texts = [f"{one} {two}, {two} {one[: len(one) // 2]}" for one, two in pairwise(EVERY)]
+    for whole, some in zip(scan_many(texts), scan_many(texts, frozenset(of)), strict=True):
+        assert some.flags == tuple(flag for flag in whole.flags if of & {flag.trait, flag.category})

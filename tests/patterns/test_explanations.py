@@ -16,12 +16,18 @@ EXPECTED = {
             "last 4",
             "2 distinct ones",
         ),
-        "says the same three times without acting": ("`let me think` 3 times", "last 4", "2 distinct ones"),
         "the same file four times among others, with nothing changed": (
             "`read a` 4 times",
             "last 7",
             "4 distinct ones",
         ),
+    },
+    "message_loop": {
+        "says the same three times without acting": ("1 message 3 times", '"let me think"'),
+        "two messages by turns": ("2 messages 3 times",),
+    },
+    "malformed_output": {
+        "three answers in a row without the expected call": ("malformed output", "3 answers", "no tool call"),
     },
     "abrupt_termination": {
         "a desperate message and then nothing": (QUIET_END,),

@@ -5,11 +5,18 @@ from __future__ import annotations
 from itertools import count
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from ethogram.ingest.column_reader import ColumnReader
+from ethogram.ingest.event_columns import EventColumns
+from ethogram.ingest.event_parser import Rules
 from ethogram.lexicon.near_duplicates import fingerprint
 from ethogram.models import Event
+from ethogram.models.limits import Limits
 from ethogram.signals import Measurer, measure_all
 from ethogram.signals import measurer as measure
+from ethogram.signals import text as text_signals
 
 SPAM = "Join our great group today and get your free coins now"
 
@@ -82,3 +89,35 @@ def test_what_is_remembered_survives_saving():
     other = Measurer(["copied_by"])
     other.load(measurer.save())
     assert [other.measure(event).readings["copied_by"] for event in events[1:]] == [2, 3]
+
+
+TEXTS = st.sampled_from(
+    [
+        SPAM, SPAM.upper() + "!!", f"@kim {SPAM}", f"{SPAM} 12345", f"{SPAM} {'and so on ' * 20}",
+        f"{SPAM} {'and so on ' * 20} at last", "thanks", None,
+        "You must act now before it is too late my friends",
+        "¿Por qué no lo dices con tu nombre, para que lo sepan todos los de aquí?", "1 2 3 4 5 6 7",
+        "x" * 120, "x" * 120 + " 7", "私たちは" * 40, "私たちは" * 40 + " ok",
+    ]
+)  # fmt: skip
+
+
+@given(st.lists(st.tuples(st.sampled_from("abc"), TEXTS), min_size=1, max_size=12), st.sampled_from([2, 99]))
+def test_columns_have_the_readings_that_events_get_in_turn(
+    said: list[tuple[str, str | None]], most: int
+) -> None:
+    names = ["copied_by", "length", "flags_manipulation", "flags_exploitation"]
+    reader = ColumnReader("input", Rules(Limits(), {}))
+    subjects, texts = zip(*said, strict=True)
+    reader.add_chunk(
+        len(said), None, {"subject": subjects, "text": texts, "kind": ["message"] * len(said)}, {}
+    )
+    events, one_by_one, at_once = reader.columns(), Measurer(names), Measurer(names)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(measure, "MAX_TEXTS", most)
+        patch.setattr(text_signals, "MAX_TEXTS", most)
+        expected = list(map(one_by_one.measure, events))
+        measured = events.mapped(at_once.measure, at_once.rows_about, at_once.at_once)
+    assert isinstance(measured, EventColumns)
+    assert list(measured) == expected
+    assert at_once.unmeasured == one_by_one.unmeasured

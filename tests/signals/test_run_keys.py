@@ -232,6 +232,7 @@ def test_no_sign_keeps_a_rule_from_a_text_it_would_change():
             "m",
         ),
     )
+    parts = (*parts, "/tmp/", "Tmp", "temp_", "%temp%\\", ".log", ".OUT", "\u212a", ".loc\u212a")
     for _ in range(20_000):
         text = "".join(rng.choices(parts, k=rng.randint(1, 7)))
         put = normalization._TEMPORARY.sub(normalization._temporary, text)
@@ -269,6 +270,19 @@ def test_no_sign_keeps_a_rule_from_a_text_it_would_change():
 def test_trouble_outside_is_seen_in_all_its_wordings(text: str):
     assert errors._INFRASTRUCTURE.search(text)
     assert errors._search(errors._INFRASTRUCTURE, errors._INFRASTRUCTURE_SIGNS, f"é {text}")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "FATAL", "error", "panic: x", "failed", "Failure", "invalid", "cannot", "can't", "unable",
+        "x: Command not found", "no such file or directory", "Permission denied", "is not recognized as",
+        "No matches were found", "does not exist", "did not appear", "not found", "is not defined",
+        "Is a directory", "Not a directory",
+    ],
+)  # fmt: skip
+def test_a_line_that_states_an_error_has_a_sign_of_it(text: str):
+    assert errors._search(errors._ERROR_LINE, errors._ERROR_LINE_SIGNS, text)
 
 
 @pytest.mark.parametrize(

@@ -35,12 +35,81 @@ def test_the_same_words_have_the_same_key_and_people_have_none():
     assert person is None
 
 
-def test_an_exchange_is_what_was_heard_and_what_was_answered():
-    texts = [("a", "Shall we?"), ("b", "After you."), ("a", "Shall we?"), ("b", "After you.")]
-    events = [told(n, "message", text, subject=who) for n, (who, text) in enumerate(texts)]
-    values = readings("exchange_key", *events)
-    assert values[0] is None
-    assert values[1] == values[3] != values[2]
+def test_a_message_is_repeated_only_where_what_it_answers_is():
+    words = (
+        "I have looked at every file in the folder and there is nothing left that I could change here today"
+    )
+    asked = "Please go on with the next step."
+    talk = [
+        ("agent", words + "."),
+        ("agent", words + ", sorry."),  # near-identical, nothing heard in between
+        ("ann", asked),
+        ("agent", words + "."),  # a person wrote
+        ("ann", asked),
+        ("agent", words + "."),  # word for word the same again: automated from now on
+        ("ann", asked),
+        ("agent", words + "."),
+        ("helper", "The last test fails because of a missing comma."),
+        ("agent", words + "."),  # another agent brought something new
+    ]
+    roles = {"ann": "user"}
+    events = [
+        told(n, "message", text, subject=who, role=roles.get(who, "assistant"))
+        for n, (who, text) in enumerate(talk)
+    ]
+    keys = [key for key, (who, _) in zip(readings("talk_key", *events), talk, strict=True) if who == "agent"]
+    assert keys[0] == keys[1]
+    assert keys[3] == keys[4]
+    assert len({keys[1], keys[2], keys[3], keys[5]}) == 4
+
+
+REJECTED = [
+    "No function call was found in the last message.",
+    "Your reply could not be parsed: it must be a single JSON object.",
+    "FormatError: expected exactly one code block, got two.",
+    "Invalid response: missing 'Action:' after the thought.",
+    "You did not format your answer correctly. Always give one command.",
+    "OutputParserException: Could not parse LLM output: I think it is 4",
+    "There is no code in the previous message that I could execute.",
+    "Error: the tool call arguments are not valid JSON",
+    "The previous response had errors: no valid JSON found.",
+    "The Action Input is not a dictionary.",
+]
+ACCEPTED = [
+    "Please continue with the next step.",
+    "I have no reservation number, but my name is Ann Lee.",
+    "Your answer is wrong. Try again.",
+    "No such file or directory",
+    "The output of the command is not what you expected.",
+    "ValueError: cannot parse date 'today'",
+    "BadRequestError: Error code: 400 - {'message': 'Invalid prompt: your prompt was flagged'}",
+]
+
+
+def test_a_complaint_is_about_the_form_of_the_output_in_whatever_words():
+    def complaint(text: str) -> object:
+        talk = [told(1, "message", "It is four.", role="assistant")]
+        talk += [told(2, "message", text, subject="s", role="user")]
+        talk += [told(3, "message", "It is 4.", role="assistant")]
+        return readings("complaint_key", *talk)[2]
+
+    assert [text for text in REJECTED if complaint(text) is None] == []
+    assert [text for text in ACCEPTED if complaint(text) is not None] == []
+
+
+def test_a_complaint_needs_an_output_before_it_and_is_over_once_the_agent_acts():
+    task = told(1, "message", REJECTED[0], subject="ann", role="user")
+    said = told(2, "message", "It is four.", role="assistant")
+    reply = told(3, "message", REJECTED[0], subject="ann", role="user")
+    acts = told(4, "action", tool="bash", command="ls")
+    again = told(5, "message", "It is four.", role="assistant")
+    assert readings("complaint_key", task, said) == [None, None]
+    assert readings("complaint_key", said, reply, again)[2] == REJECTED[0].lower()
+    assert readings("complaint_key", said, reply, acts, again) == [None] * 4
+    printed = told(6, "result", tool="bash", result=f"{REJECTED[0]}", exit_code=1)
+    assert readings("complaint_key", acts, printed) == [None, None]
+    typed = told(7, "result", tool="bash", result="Unterminated string", error=True, error_type="parsing")
+    assert readings("complaint_key", acts, typed) == [None, "unterminated string"]
 
 
 def test_a_file_that_never_was_is_a_phantom_and_one_that_was_removed_is_not():

@@ -229,7 +229,7 @@ def analyze_batch(
     analysis = summed_up(library, found, batch, asked if as_of or batch.events else None)
     return analysis.with_counts(
         events=len(events),
-        subjects=len(events.counts("source", "subject")),
+        subjects=events.count_subjects(),
         unused=dict(unused),
         unmeasured=dict(unmeasured),
         unknown=unread(

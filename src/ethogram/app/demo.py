@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ..data import DATA
+from ..engine.match import InsufficientHistories
 from ..errors import BadUsage, EthogramError
 from ..files import write_whole
 from .analyze import Analysis, Checked
@@ -76,7 +77,9 @@ def together(analyses: Sequence[Analysis]) -> Analysis:
         analyses[0],
         detections=tuple(sorted(detections, key=lambda detection: detection.order)),
         kept=tuple(item for analysis in analyses for item in analysis.kept),
-        insufficient=tuple(item for analysis in analyses for item in analysis.insufficient),
+        insufficient=InsufficientHistories(
+            group for analysis in analyses for group in analysis.insufficient.groups
+        ),
         checked=tuple(checked[name] for name in sorted(checked)),
         as_of=max((analysis.as_of for analysis in analyses if analysis.as_of), default=None),
         events=sum(analysis.events for analysis in analyses),

@@ -187,7 +187,7 @@ class Explainer:
     ) -> Why:
         here = (history.source, history.key)
         matches = [match for match in outcome.matches if (match.source, match.key) == here]
-        lacking = next((item for item in outcome.insufficient if (item.source, item.key) == here), None)
+        lacking = next((group for group in outcome.unjudged if here in group.keys), None)
         shape: dict[str, Any] = {}
         if history.timed or not program.timed_only:
             positions = {event.id: i for i, event in enumerate(history.events)}
@@ -203,7 +203,7 @@ class Explainer:
                     raise TypeError(f"no answer for {type(program.body).__name__}")
         reason = "" if lacking is None else lacking.reason
         if lacking is not None and lacking.need:
-            reason += f" (have {lacking.have}, need {lacking.need})"
+            reason += f" (have {history.n}, need {lacking.need})"
         return _why(
             program,
             history.source,

@@ -257,7 +257,7 @@ def look_at(job: Job, path: Path) -> Looked:
     known = known_signals(job.programs, load_vocabulary(job.settings.signals))
     names = events.unknown_readings(known, 10 * MOST_UNREAD)
     part = find_part(job.programs, scored, as_of=job.as_of, cap=job.cap)
-    return Looked(part, len(events), len(events.counts("source", "subject")), unused, unmeasured, names)
+    return Looked(part, len(events), events.count_subjects(), unused, unmeasured, names)
 
 
 def _read(path: Path, as_of: datetime) -> EventSequence:

@@ -35,7 +35,9 @@ def measured_events(
     if not measurer.signals:
         return events, {}
     with without_collection():
-        measured = events.mapped(lambda event: measurer.measure(without_steps(event)), measurer.rows_about)
+        measured = events.mapped(
+            lambda event: measurer.measure(without_steps(event)), measurer.rows_about, measurer.at_once
+        )
     return measured, measurer.unmeasured
 
 

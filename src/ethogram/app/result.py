@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Annotated, Any
 
 from ..engine.detect import SearchResult
-from ..engine.match import Insufficient
+from ..engine.match import Insufficient, InsufficientHistories
 from ..errors import Fault, did_you_mean
 from ..fields import Count, Name, RecordStruct
 from ..ingest import Gathered
@@ -117,7 +117,7 @@ class Analysis:
 
     detections: tuple[Detection, ...]
     kept: tuple[Detection, ...]
-    insufficient: tuple[Insufficient, ...]
+    insufficient: InsufficientHistories
     checked: tuple[Checked, ...]
     as_of: datetime | None
     events: int
@@ -295,7 +295,7 @@ def summed_up(library: Library, result: SearchResult, gathered: Gathered, as_of:
     """What was found of the patterns asked for; `events` are all that were read."""
     chosen = {program.name: program for program in library.programs if library.is_chosen(program)}
     detections = [detection for detection in result.detections if detection.pattern in chosen]
-    lacking = tuple(item for item in result.insufficient if item.program.name in chosen)
+    lacking = result.insufficient.of(chosen)
     return Analysis(
         detections=tuple(item for item in detections if item.status != "shadow"),
         kept=tuple(item for item in detections if item.status == "shadow"),
@@ -314,11 +314,13 @@ def checked_patterns(
     chosen: Mapping[str, Program],
     histories: Mapping[str, int],
     detections: Iterable[Detection],
-    insufficient: Iterable[Insufficient],
+    insufficient: InsufficientHistories,
 ) -> tuple[Checked, ...]:
     """What became of every pattern that was asked for."""
     counter = Counter(detection.pattern for detection in detections)
-    lacking = Counter(item.program.name for item in insufficient)
+    lacking: Counter[str] = Counter()
+    for (name, _), n in insufficient.counts().items():
+        lacking[name] += n
     return tuple(
         Checked(name, histories.get(name, 0), counter[name], lacking[name]) for name in sorted(chosen)
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
+from functools import lru_cache
 from typing import Any
 
 from ..models import Event
@@ -138,7 +139,7 @@ def shown_action(event: Event) -> str:
     text = _text(attributes.get("command")) or _text(attributes.get("path"))
     if not text and isinstance(arguments := attributes.get("arguments"), Mapping):
         pairs = [
-            f"{name}={value}" for name, value in arguments.items() if isinstance(value, str | int | float)
+            f"{name}={value}" for name, value in arguments.items() if isinstance(value, (str, int, float))
         ]
         text = " ".join(pair[: MAX_SHOWN * 4] for pair in pairs[:6])
     tool = _text(attributes.get("tool"))[:MAX_SHOWN].strip()
@@ -146,6 +147,7 @@ def shown_action(event: Event) -> str:
     return short(text if text.startswith(tool) else f"{tool} {text}") or tool or "an action"
 
 
+@lru_cache(maxsize=1024)  # steps repeat themselves
 def short(text: str, size: int = MAX_SHOWN) -> str:
     """Return a text on one line, masked before it is cut: half a secret looks like a word."""
     shown = " ".join(mask(text).split())
@@ -154,7 +156,7 @@ def short(text: str, size: int = MAX_SHOWN) -> str:
 
 def add_number(total: float | None, value: Any) -> float | None:
     """Return the sum of what is known; None as long as nothing is."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 2**53:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < 2**53:
         return total
     return value if total is None else total + value
 

@@ -72,7 +72,8 @@ def run_report(
             if run is None or event.thread is None or (as_of is not None and event.at > as_of):
                 continue
             if run.detections:
-                (event,), _ = only_scorers([event], settings.scorers)
+                if event.scorers or settings.scorers:
+                    (event,), _ = only_scorers([event], settings.scorers)
                 event = measurer.measure(event)
             run.add(event)
     return tuple(sorted((run.build() for run in runs.values() if run.actions), key=lambda run: run.place))
@@ -134,11 +135,12 @@ class RunBuilder:
         """The operation and path of an action, or of the one a result belongs to: without an id, the last."""
         call = event.attributes.get("call_id")
         key = (event.subject, call if isinstance(call, str) else "")
+        if event.kind != "action" and key in self._calls:
+            return self._calls.pop(key) if key[1] else self._calls[key]
         own = operation_at(event), path_of(event)
         if event.kind == "action":
             self._calls[key] = self._calls[event.subject, ""] = own
-            return own
-        return self._calls.pop(key, own) if key[1] else self._calls.get(key, own)
+        return own
 
     def _read_task(self, event: Event) -> None:
         """The task is the attribute `task`, else the first message of a user."""

@@ -188,6 +188,7 @@ def _row(file: PatternFile) -> PatternRow:
         name=file.name,
         status=file.status,
         on=file.status in ACTIVE_STATUSES,
+        evidence=file.words.get("evidence") or None,
         shape=shape_of(file),
         severities=[severity for severity, _ in file.patterns[0].severities],
         title=file.title,

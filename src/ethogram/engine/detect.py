@@ -14,7 +14,7 @@ from ..models import Detection, Event, Value, micros
 from .combination import combine, parts_meant
 from .contagion import contacts, spread
 from .detections import detection_of
-from .match import NO_TIMES, Insufficient, Outcome
+from .match import NO_TIMES, InsufficientHistories, Outcome, Unjudged
 
 
 def run_columns(programs: Iterable[Program], events: Sequence[Event], *, as_of: int, cap: int) -> Outcome:
@@ -43,10 +43,10 @@ class SearchResult:
     __slots__ = ("checked", "detections", "insufficient")
 
     def __init__(
-        self, detections: list[Detection], insufficient: list[Insufficient], checked: dict[str, int]
+        self, detections: list[Detection], insufficient: InsufficientHistories, checked: dict[str, int]
     ) -> None:
         self.detections = sorted(detections, key=lambda detection: detection.order)
-        self.insufficient = sorted(insufficient, key=lambda item: item.order)
+        self.insufficient = insufficient
         self.checked = checked
 
 
@@ -71,7 +71,7 @@ def find(
         seen = [detection for detection in detections if parts_meant(program.parts, detection.pattern)]
         if untimed and program.timed_only:
             seen = [item for item in seen if item.source not in untimed]
-            outcome.insufficient += without_times(program, events)
+            outcome.unjudged.append(without_times(program, events))
         if isinstance(program.body, Spread):
             met = contacts(events, detections, as_of) if met is None else met
             detections += spread(program, seen, met, as_of)
@@ -96,10 +96,10 @@ def search_events(
     return outcome, [detection_of(match) for match in outcome.matches]
 
 
-def without_times(program: Program, events: EventSequence) -> list[Insufficient]:
+def without_times(program: Program, events: EventSequence) -> Unjudged:
     """The keys of a combination in sources without times, where durations have no meaning."""
     counts = keys_of(program, events, untimed_only=True)
-    return [Insufficient(program, source, key, have, 0, NO_TIMES) for (source, key), have in counts.items()]
+    return Unjudged(program, 0, NO_TIMES, list(counts), list(counts.values()))
 
 
 def keys_of(

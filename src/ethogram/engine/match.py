@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, NamedTuple
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
+from typing import Any, NamedTuple, overload
 
 from ..language.ast import Difference, Expr
 from ..language.program import Program, SequenceProgram, SilenceProgram
@@ -72,13 +74,76 @@ class Insufficient:
         return self.program.name, self.source, tuple(map(str, self.key))
 
 
+class Unjudged(NamedTuple):
+    """Histories in which a program could not be judged: source and key of each, and its number of events."""
+
+    program: Program
+    need: int
+    reason: str
+    keys: Sequence[tuple[str, tuple[Value, ...]]]
+    have: Sequence[int]
+
+
+class InsufficientHistories(Sequence[Insufficient]):
+    """Histories in which programs could not be judged, in output order; each is made when it is read."""
+
+    __slots__ = ("groups",)
+
+    def __init__(self, groups: Iterable[Unjudged] = ()) -> None:
+        self.groups = [group for group in groups if len(group.have)]
+
+    def __len__(self) -> int:
+        return sum(len(group.have) for group in self.groups)
+
+    def __iter__(self) -> Iterator[Insufficient]:
+        by_pattern = sorted(self.groups, key=_pattern)
+        for _, groups in groupby(by_pattern, _pattern):
+            items = (
+                Insufficient(program, *key, have, need, reason)
+                for program, need, reason, keys, counts in groups
+                for key, have in zip(keys, counts, strict=True)
+            )
+            yield from sorted(items, key=lambda item: item.order)
+
+    @overload
+    def __getitem__(self, index: int) -> Insufficient: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Insufficient]: ...
+    def __getitem__(self, index: int | slice) -> Insufficient | Sequence[Insufficient]:
+        return tuple(self)[index]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, InsufficientHistories) and tuple(self) == tuple(other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def of(self, patterns: Collection[str]) -> InsufficientHistories:
+        """Those of some patterns."""
+        return InsufficientHistories(group for group in self.groups if _pattern(group) in patterns)
+
+    def counts(self) -> Counter[tuple[str, str]]:
+        """How many there are by pattern and reason."""
+        counts: Counter[tuple[str, str]] = Counter()
+        for group in self.groups:
+            counts[group.program.name, group.reason] += len(group.have)
+        return counts
+
+
+def _pattern(group: Unjudged) -> str:
+    return group.program.name
+
+
 @dataclass(slots=True)
 class Outcome:
     """What a run over events found. `checked` counts histories by program name."""
 
     matches: list[Match] = field(default_factory=list)
-    insufficient: list[Insufficient] = field(default_factory=list)
+    unjudged: list[Unjudged] = field(default_factory=list)
     checked: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def insufficient(self) -> InsufficientHistories:
+        return InsufficientHistories(self.unjudged)
 
 
 def lacking(program: Program) -> tuple[int, str]:

@@ -8,19 +8,20 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from ..ingest.batch import EventCollection, EventSequence
 from ..language.ast import Spread
 from ..language.history import CAP
 from ..language.program import Program
-from ..models import Detection, Value
+from ..models import Detection
 from .combination import combine, parts_meant
 from .contagion import contacts, spread
 from .detect import SearchResult, by_depth, keys_of, search_events, without_times
-from .match import Insufficient
+from .match import InsufficientHistories, Unjudged
 
-Note = tuple[int, str, tuple[Value, ...], int, int, str]
-"""A history that cannot be judged: the number of its program, then as in Insufficient."""
+Note = tuple[int, int, str, Sequence[Any], Sequence[int]]
+"""Histories that cannot be judged: the number of their program, then as in Unjudged."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,21 +44,17 @@ def find_part(
     """Detect within one part, whose events are in order and not after `as_of`."""
     outcome, here = search_events(programs, events, as_of=as_of, cap=cap)
     checked = outcome.checked
-    lacking = outcome.insufficient
     untimed = frozenset(events.untimed_sources())
     ordered = by_depth(programs)
     beyond = across(ordered)
     for program in ordered:
         checked[program.name] = len(keys_of(program, events))
         if untimed and program.timed_only:
-            lacking += without_times(program, events)
+            outcome.unjudged.append(without_times(program, events))
         if program not in beyond:
             here += combine(program, _seen(program, here, untimed))
     number = {program.name: place for place, program in enumerate(programs)}
-    notes = [
-        (number[item.program.name], item.source, item.key, item.have, item.need, item.reason)
-        for item in lacking
-    ]
+    notes = [(number[group.program.name], *group[1:]) for group in outcome.unjudged]
     return Part(here, notes, checked, untimed)
 
 
@@ -104,9 +101,11 @@ class Whole:
                 self.detections += spread(program, seen, met, self.as_of)
             else:
                 self.detections += combine(program, seen)
-        lacking = [Insufficient(self.programs[note[0]], *note[1:]) for note in self.notes]
+        groups = [Unjudged(self.programs[note[0]], *note[1:]) for note in self.notes]
         names = [program.name for program in (*self.programs, *self.ordered) if program.name in self.checked]
-        return SearchResult(self.detections, lacking, {name: self.checked[name] for name in names})
+        return SearchResult(
+            self.detections, InsufficientHistories(groups), {name: self.checked[name] for name in names}
+        )
 
 
 def across(programs: Sequence[Program]) -> list[Program]:

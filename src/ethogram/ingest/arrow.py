@@ -50,7 +50,7 @@ class ArrowReader(TableReader):
     def __init__(self, source: str, rules: Rules, names: Iterable[str], sink: Sink | None = None) -> None:
         super().__init__(source, rules, names, sink)
         self._dictionaries: dict[str, tuple[Any, list[str]]] = {}
-        """By field the last dictionary of its texts: batches of one row group have the same."""
+        """By field the last dictionary of its texts: within a row group that of each batch begins with it."""
 
     def take(self, batches: Iterable[Any]) -> Iterator[None]:
         """Take in record batches, one at a time."""
@@ -74,10 +74,12 @@ class ArrowReader(TableReader):
         if name not in NAMES:
             return _texts(column, is_number=name == "seq")
         indices, dictionary = _encoded(column)
-        last = self._dictionaries.get(name)
-        if last is None or not last[0].equals(dictionary):
-            last = self._dictionaries[name] = (dictionary, _words(dictionary))
-        return Coded(indices, last[1])
+        last, words = self._dictionaries.get(name, (dictionary.slice(0, 0), []))
+        if not dictionary.slice(0, len(last)).equals(last):
+            words = []
+        words += _words(dictionary.slice(len(words)))
+        self._dictionaries[name] = dictionary, words
+        return Coded(indices, words)
 
     def times_of(self, column: Any) -> NDArray[np.int64] | None:
         return _times(column)

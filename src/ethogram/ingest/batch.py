@@ -17,6 +17,9 @@ Key = tuple[str, str]
 """Source and id of an event."""
 Drop = Callable[[str, str], bool]
 """Whether readings of a signal by a scorer do not count."""
+ReadAtOnce = Callable[["EventSequence", Collection[str]], Mapping[str, tuple[Sequence[Any], str]] | None]
+"""Called with the events and the names of their readings; returns new readings of all events and their scorer
+by name, None where events must be changed one by one."""
 RowsAbout = Callable[[Mapping[str, Sequence[Any]], Collection[str], int], Iterable[int]]
 """Called with the columns of fields, the names of readings and the number of events."""
 Unknown = dict[str, tuple[int, tuple[datetime, int, str]]]
@@ -39,6 +42,10 @@ class EventCollection(Collection[Event]):
     def counts(self, *names: str) -> Counter[Any]:
         """Return how many events have each value of these fields, in order of the first; see `values`."""
         return Counter(self.values(*names))
+
+    def count_subjects(self) -> int:
+        """Return how many subjects have events, each in its source."""
+        return len(set(self.values("source", "subject")))
 
     def has(self, name: str) -> bool:
         """Whether any event has a value in this field."""
@@ -74,8 +81,13 @@ class EventSequence(EventCollection, Sequence[Event]):
         rows = [row for row, who in enumerate(self.values("source", "subject")) if who in whose]
         return self if len(rows) == len(self) else self.take(rows)
 
-    def mapped(self, change: Callable[[Event], Event], rows_about: RowsAbout) -> EventSequence:
-        """Return the events as `change` returns them; columns make only those that `rows_about` names."""
+    def mapped(
+        self, change: Callable[[Event], Event], rows_about: RowsAbout, at_once: ReadAtOnce | None = None
+    ) -> EventSequence:
+        """Return the events as `change` returns them.
+
+        Columns take the readings of `at_once` instead, or make only the events that `rows_about` names.
+        """
         return EventList(map(change, self))
 
     def without_readings(

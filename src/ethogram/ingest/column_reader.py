@@ -7,10 +7,11 @@ slower and explains every fault. What this way accepts, that one reads as the sa
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
-from itertools import chain
-from typing import Any, Protocol
+from itertools import chain, count, islice
+from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,11 +19,23 @@ from numpy.typing import NDArray
 from ..models import micros
 from .errors import BadLine
 from .event_columns import Coded, Column, EventColumns, Readings, Sparse, coded, in_order
-from .event_parser import CATEGORY, LARGEST, LAST_SECOND, NUMBER, Rules, checked_attributes, signal_name
+from .event_parser import (
+    CATEGORY,
+    LARGEST,
+    LAST_SECOND,
+    NUMBER,
+    Rules,
+    check_name,
+    checked_attribute,
+    checked_attributes,
+    is_plain,
+    signal_name,
+)
 
 NAMES = ("source", "subject", "target", "reply_to", "thread", "session", "kind")
 """Fields whose texts come again and again."""
 Fields = dict[str, Column]
+N = TypeVar("N", bound=np.integer[Any])
 FIRST, LAST = micros(datetime.min.replace(tzinfo=UTC)), micros(datetime.max.replace(tzinfo=UTC))
 
 
@@ -30,24 +43,34 @@ class Irregular(Exception):
     """The input needs to be read line by line."""
 
 
+class Numbers(Generic[N]):
+    """The numbers of the words of a column, found once where chunks share a list of words that may grow."""
+
+    def __init__(self, number: Callable[[str], int], kind: type[N]) -> None:
+        self._number = number
+        self._words: list[str] = []
+        self._known: NDArray[N] = np.empty(0, kind)
+
+    def __call__(self, words: list[str]) -> NDArray[N]:
+        known = self._known if words is self._words else self._known[:0]
+        new = np.fromiter(map(self._number, islice(words, len(known), None)), known.dtype)
+        self._words, self._known = words, np.append(known, new)
+        return self._known
+
+
 class Words:
     """A column of texts under construction; rows that it was not given have none."""
 
     def __init__(self) -> None:
-        self._numbers: dict[str | None, int] = {None: -1}
+        self._numbers: dict[str | None, int] = defaultdict(count().__next__, {None: -1})
+        self._codes = Numbers(self._numbers.__getitem__, np.int32)
         self._parts: list[NDArray[np.int32]] = []
         self._rows = 0
 
     def add(self, row: int, column: Column) -> None:
         """Add the texts of rows from this one on."""
-        words = column.words if isinstance(column, Coded) else dict.fromkeys(column)
-        for word in words:
-            self._numbers.setdefault(word, len(self._numbers) - 1)
-        if isinstance(column, Coded):
-            codes = np.array([*map(self._numbers.__getitem__, words), -1], np.int32)[column.codes]
-        else:
-            codes = np.fromiter(map(self._numbers.__getitem__, column), np.int32, len(column))
-        self._put(row, codes)
+        texts = coded(column)
+        self._put(row, np.append(self._codes(texts.words), np.int32(-1))[texts.codes])
 
     def column(self, rows: int) -> Coded | None:
         """Return the column of so many rows, None where no row has a text."""
@@ -90,7 +113,10 @@ class ColumnReader:
         self.rows = 0
         self.timed: bool | None = None
         self.strays: dict[str, int] = {}
+        self.skipped: Counter[str] = Counter()
         self._words: dict[str, Words] = {}
+        self._checked_words: dict[str, tuple[list[str], int]] = {}
+        """By field the list of texts that was checked last, and how many it had: chunks may share it."""
         self._lists: dict[str, list[Any]] = {}
         self._seq: list[NDArray[np.int64]] = []
         self._times: list[NDArray[np.int64]] = []
@@ -110,7 +136,7 @@ class ColumnReader:
         """Add rows: times in microseconds if there are any, other fields by name, readings by signal."""
         if self.rows + rows > self.rules.limits.events:
             raise Irregular
-        checked = self._checked(rows, fields)
+        checked = self._checked(fields)
         seq = self._places(rows, checked.pop("seq", ()))
         times = self._checked_times(times, seq)
         timed = bool(self.timed)
@@ -128,9 +154,8 @@ class ColumnReader:
             raise Irregular
         fields: dict[str, Column] = dict(more or {})
         for name, known in self._lists.items():
-            known += [None] * (self.rows - len(known))
-            if known.count(None) < self.rows:
-                fields[name] = known
+            if _has_any(known):
+                fields[name] = known + [None] * (self.rows - len(known))
         for name, words in self._words.items():
             if (column := words.column(self.rows)) is not None:
                 others = fields.get(name)
@@ -179,49 +204,63 @@ class ColumnReader:
             if _has_values(column) and self._texts.setdefault(name, is_text) is not is_text:
                 raise Irregular
 
-    def _checked(self, rows: int, fields: Mapping[str, Column]) -> Fields:
+    def _checked(self, fields: Mapping[str, Column]) -> Fields:
         """Return the fields of a chunk that have values, each as it should be."""
         limits = self.rules.limits
         checked: Fields = {}
         for name, column in fields.items():
             if name == "attributes":
                 column = self._attributes(column)
-            elif name == "id":
+            elif name == "id" and (set(map(type, column)) != {str} or "" in column):
                 column = [None if value is None or value == "" else str(value) for value in column]
             if name in NAMES:
-                column = self._names(name, column)
+                column = self._names(name, coded(column))
             elif name in ("text", "id"):
                 most = limits.text if name == "text" else limits.name
                 if max(map(len, filter(None, column)), default=0) > most:
                     raise Irregular
-            if column.count(None) < rows:
+            if _has_any(column):
                 checked[name] = column
         if "subject" not in checked or checked["subject"].count(None):
             raise Irregular
         checked.pop("source", None)
         return checked
 
-    def _names(self, name: str, column: Column) -> Column:
-        words = column.words if isinstance(column, Coded) else [*dict.fromkeys(column)]
-        if not isinstance(column, Coded) and None in words:
-            words = [word for word in words if word is not None]
+    def _names(self, name: str, column: Coded) -> Coded:
+        known, done = self._checked_words.get(name, (column.words, 0))
+        words = column.words[done:] if known is column.words else column.words
         if "" in words and name != "subject":
-            words = [word for word in words if word]
-            column = [value or None for value in column]
+            column = coded([value or None for value in column])
+            words = column.words
         if name == "subject" and not all(map(str.strip, words)):
             raise Irregular
-        if max(map(len, words), default=0) > self.rules.limits.name:
+        if max(map(len, words), default=0) > self.rules.limits.name or not is_plain("".join(words)):
             raise Irregular
         if name == "source" and set(words) - {self.source}:
             raise Irregular
+        self._checked_words[name] = column.words, len(column.words)
         return column
 
     def _attributes(self, column: Column) -> Column:
         limits = self.rules.limits
         try:
+            if self._are_plain([own for own in column if own]):
+                return [own or None for own in column]
             return [None if own is None else checked_attributes(own, limits) or None for own in column]
         except BadLine:
             raise Irregular from None
+
+    def _are_plain(self, rows: Sequence[Mapping[str, Any]]) -> bool:
+        """Whether attributes can stay as they are: each name and value is checked once, as most recur."""
+        limits = self.rules.limits
+        for name in set().union(*rows):
+            check_name("attribute name", name, limits)
+        try:
+            values = set(chain.from_iterable(row.values() for row in rows))
+        except TypeError:  # lists and objects
+            return False
+        few = max(map(len, rows), default=0) <= limits.attributes
+        return few and all(checked_attribute("", value, limits, 0) is value for value in values)
 
     def _places(self, rows: int, values: Column) -> NDArray[np.int64]:
         """Return the places of the rows: their own, or their numbers."""
@@ -250,8 +289,9 @@ class ColumnReader:
         return times
 
     def _check_ids(self, ids: Column | None, seq: NDArray[np.int64]) -> None:
-        missing = self.rows if ids is None else ids.count(None)
-        if ids is not None and len(set(ids)) - bool(missing) + missing != self.rows:
+        distinct = set(ids or (None,))
+        missing = 0 if None not in distinct else self.rows if ids is None else ids.count(None)
+        if len(distinct) - bool(missing) + missing != self.rows:
             raise Irregular
         if missing and self._has_seq and len(np.unique(seq)) < self.rows:
             raise Irregular  # ids are made of it
@@ -268,8 +308,11 @@ class ColumnReader:
             raise Irregular
         kind, range_ = rules.kinds.get(name), rules.ranges.get(name)
         types = {float} if isinstance(column, np.ndarray) else set(map(type, column)) - {type(None)}
-        if types <= {float}:
-            numbers = np.asarray(column, np.float64) if types else np.full(len(column), np.nan)
+        if types <= {float, int}:
+            try:
+                numbers = np.asarray(column, np.float64) if types else np.full(len(column), np.nan)
+            except OverflowError:
+                raise Irregular from None
             if kind == CATEGORY and not np.isnan(numbers).all():
                 raise Irregular
             low, high = -LARGEST, LARGEST
@@ -317,6 +360,10 @@ def _joined_sparse(parts: list[tuple[int, Readings | None]]) -> Readings:
             values.append(thin.values)
         start += size
     return Sparse(np.concatenate(rows), np.concatenate(values), start)
+
+
+def _has_any(column: Column) -> bool:
+    return any(value is not None for value in column)
 
 
 def _has_values(part: Readings) -> bool:

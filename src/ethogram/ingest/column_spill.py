@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..models.limits import Limits
-from .column_reader import NAMES, ColumnReader, Fields
+from .column_reader import NAMES, ColumnReader, Fields, Numbers
 from .event_columns import Coded, Column, EventColumns, Readings, Sparse, coded, places_of, taken
 from .event_parser import Rules
 from .spill import BUCKETS, BucketFolder, bucket_of, pieces_of, put_piece
@@ -32,7 +34,7 @@ class ColumnBuckets(BucketFolder):
         self.readings: set[str] = set()
         self.kinds: set[str | None] = set()
         self._known = _BucketOf(source, count)
-        self._last: tuple[list[str], NDArray[np.uint16]] = [], np.empty(0, np.uint16)
+        self._buckets = Numbers(self._known.__getitem__, np.uint16)
         self._numbered: dict[str, _Numbered] = {}
 
     def put(
@@ -53,10 +55,7 @@ class ColumnBuckets(BucketFolder):
         subjects = coded(fields["subject"])
         if len(self._known) > MOST_KNOWN:
             self._known.clear()
-        if self._last[0] is not subjects.words:
-            buckets = map(self._known.__getitem__, subjects.words)
-            self._last = subjects.words, np.fromiter(buckets, np.uint16, len(subjects.words))
-        of_rows = self._last[1][subjects.codes]
+        of_rows = self._buckets(subjects.words)[subjects.codes]
         order = np.argsort(of_rows, kind="stable")
         ends = np.cumsum(np.bincount(of_rows, minlength=len(self.paths))).tolist()
         seq, times = seq[order], times[order]
@@ -104,17 +103,12 @@ class _Numbered:
     """The words of a field by number."""
 
     def __init__(self) -> None:
-        self.numbers: dict[str, int] = {}
-        self._last: tuple[list[str], NDArray[np.int32]] = [], np.empty(0, np.int32)
+        self.numbers: dict[str, int] = defaultdict(count().__next__)
+        self._codes = Numbers(self.numbers.__getitem__, np.int32)
 
     def codes(self, column: Coded) -> NDArray[np.int32]:
         """The number of the word in each row, -1 where there is none."""
-        if self._last[0] is not column.words:  # batches of a file may share them
-            for word in column.words:
-                self.numbers.setdefault(word, len(self.numbers))
-            numbers = [*map(self.numbers.__getitem__, column.words), -1]
-            self._last = column.words, np.array(numbers, np.int32)
-        codes: NDArray[np.int32] = self._last[1][column.codes]
+        codes: NDArray[np.int32] = np.append(self._codes(column.words), np.int32(-1))[column.codes]
         return codes
 
 

@@ -3,24 +3,43 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from copy import copy
 from datetime import datetime
-from itertools import repeat
+from itertools import chain, count, repeat
 from typing import Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..models import INPUT_SCORER, Event, Value, default_id, micros, moment
-from .batch import Drop, EventList, EventSequence, Key, RowsAbout, Unknown, with_readings_of, without_readings
+from .batch import (
+    Drop,
+    EventList,
+    EventSequence,
+    Key,
+    ReadAtOnce,
+    RowsAbout,
+    Unknown,
+    with_readings_of,
+    without_readings,
+)
 from .event_parser import content_of
 
 Column = Sequence[Any]
 THIN = 4
 """A signal is held by its events where fewer than one in so many have it, and there are MANY_SIGNALS."""
 MANY_SIGNALS = 32
+AT_ONCE = 256
+"""Events made together where all are read one after the other."""
+
+# The C library returns the memory of a freed array to the system, and the next array pays for fresh pages,
+# unless one as large was freed before. It learns so from the first of these for which it asks the system, and
+# 32 MB is the most it learns. Nothing is written to them, so they cost nothing.
+with suppress(MemoryError):
+    [np.empty(2**25 - 2**13, np.uint8) for _ in range(4)]
 
 
 class Sparse:
@@ -90,8 +109,8 @@ class Coded(Sequence[str | None]):
         return self.words[code] if code >= 0 else None
 
     def __iter__(self) -> Iterator[str | None]:
-        words = [*self.words, None]  # -1 is the last
-        return (words[code] for code in self.codes.tolist())
+        words = self.words
+        return (None if code < 0 else words[code] for code in self.codes.tolist())
 
     def count(self, value: object) -> int:
         if value is None:
@@ -103,16 +122,17 @@ def coded(values: Sequence[str | None]) -> Coded:
     """Return the column with each text once."""
     if isinstance(values, Coded):
         return values
-    words = [text for text in dict.fromkeys(values) if text is not None]
-    numbers: dict[str | None, int] = {None: -1, **{text: number for number, text in enumerate(words)}}
-    return Coded(np.fromiter(map(numbers.__getitem__, values), np.int64, len(values)), words)
+    numbers: dict[str | None, int] = defaultdict(count().__next__, {None: -1})
+    codes = np.fromiter(map(numbers.__getitem__, values), np.int64, len(values))
+    return Coded(codes, [text for text in numbers if text is not None])
 
 
 class EventColumns(EventSequence):
     """Events in order, as columns; an Event is made when it is asked for.
 
     Fields that no event has are missing from `fields`; `source` is there where events have several.
-    `measured` has the events that were given further readings, by row.
+    `measured` has the events that were given further readings, by row; `scorers` says who measured the
+    readings of a name that did not come with the events.
     """
 
     __slots__ = (
@@ -121,6 +141,7 @@ class EventColumns(EventSequence):
         "ids",
         "measured",
         "readings",
+        "scorers",
         "seq",
         "source",
         "timed",
@@ -138,10 +159,11 @@ class EventColumns(EventSequence):
         *,
         timed: bool | NDArray[np.bool_],
         measured: Mapping[int, Event] | None = None,
+        scorers: Mapping[str, str] | None = None,
     ) -> None:
         self.source, self.times, self.seq, self.ids = source, times, seq, ids
         self.fields, self.readings, self.timed = fields, readings, timed
-        self.measured = measured or {}
+        self.measured, self.scorers = measured or {}, scorers or {}
         self._thin: _ByRow | None = None
 
     def __len__(self) -> int:
@@ -153,22 +175,22 @@ class EventColumns(EventSequence):
     def __getitem__(self, row: slice) -> Sequence[Event]: ...
     def __getitem__(self, row: int | slice) -> Event | Sequence[Event]:
         if isinstance(row, slice):
-            return [self.event(number) for number in range(*row.indices(len(self)))]
+            return self.events(range(*row.indices(len(self))))
         if not -len(self) <= row < len(self):
             raise IndexError(row)
         return self.event(row % len(self))
 
     def __iter__(self) -> Iterator[Event]:
-        return map(self.event, range(len(self)))
+        return chain.from_iterable(map(self.events, self._parts()))
 
     def values(self, *names: str) -> Iterator[Any]:
         columns = [self._values(name) for name in names]
         return iter(columns[0]) if len(columns) == 1 else zip(*columns, strict=True)
 
     def counts(self, *names: str) -> Counter[Any]:
-        columns = [self.fields[name] for name in names if name in self.fields]
-        coded = [column for column in columns if isinstance(column, Coded)]
-        if len(coded) < len(columns) or "at" in names or "id" in names or not len(self):
+        present = [name for name in names if name in self.fields]
+        coded = [column for name in present if isinstance(column := self.fields[name], Coded)]
+        if len(coded) < len(present) or "at" in names or "id" in names or not len(self):
             return super().counts(*names)
         codes = np.zeros(len(self), np.int64)
         for column in coded:
@@ -181,9 +203,17 @@ class EventColumns(EventSequence):
         seen = np.flatnonzero(count)
         seen = seen[np.argsort(first[seen])]
         result: Counter[Any] = Counter()
-        for value, n in zip(self.take(first[seen]).values(*names), count[seen].tolist(), strict=True):
+        bare = copy(self)
+        bare.fields, bare.readings, bare.measured = dict(zip(present, coded, strict=True)), {}, {}
+        for value, n in zip(bare.take(first[seen]).values(*names), count[seen].tolist(), strict=True):
             result[value] += n
         return result
+
+    def count_subjects(self) -> int:
+        subjects = self.fields.get("subject")
+        if "source" in self.fields or not isinstance(subjects, Coded):
+            return super().count_subjects()
+        return int(np.count_nonzero(np.bincount(subjects.codes)))
 
     def has(self, name: str) -> bool:
         return name in self.fields
@@ -192,7 +222,7 @@ class EventColumns(EventSequence):
         if name == "at":
             return map(moment, self.times.tolist())
         if name == "id":
-            return map(self.id_of, range(len(self)))
+            return chain.from_iterable(map(self.ids_of, self._parts()))
         if name == "timed":
             return repeat(self.timed, len(self)) if isinstance(self.timed, bool) else map(bool, self.timed)
         absent = {"kind": "event", "source": self.source, "attributes": {}}.get(name)
@@ -218,6 +248,7 @@ class EventColumns(EventSequence):
             self._moved_readings(at),
             timed=taken(self.timed, at) if isinstance(self.timed, np.ndarray) else self.timed,
             measured=measured,
+            scorers=self.scorers,
         )
 
     def of_subjects(self, whose: Collection[tuple[str, str]]) -> EventSequence:
@@ -231,7 +262,15 @@ class EventColumns(EventSequence):
         rows = int(np.searchsorted(self.times, micros(at), "right"))
         return self if rows == len(self) else self.take(range(rows))
 
-    def mapped(self, change: Callable[[Event], Event], rows_about: RowsAbout) -> EventSequence:
+    def mapped(
+        self, change: Callable[[Event], Event], rows_about: RowsAbout, at_once: ReadAtOnce | None = None
+    ) -> EventSequence:
+        added = None if at_once is None or self.measured else at_once(self, self.readings)
+        if added is not None:
+            readings = {name: _reading_column(values) for name, (values, _) in added.items()}
+            events = self._with({**self.readings, **readings}, {})
+            events.scorers = {**self.scorers, **{name: scorer for name, (_, scorer) in added.items()}}
+            return events
         changed = dict(self.measured)
         for row in rows_about(self.fields, self.readings, len(self)):
             event = self.event(row)
@@ -247,11 +286,16 @@ class EventColumns(EventSequence):
         dropped: Counter[tuple[str, str]] = Counter()
         measured = {row: without_readings(event, drop, dropped) for row, event in self.measured.items()}
         readings = self.readings
-        if not only_named:
-            gone = {name for name in readings if drop(name, INPUT_SCORER)}
-            for name in gone:
-                rows = _rows_with(readings[name])
-                dropped[name, INPUT_SCORER] += len(set(rows.tolist()) - measured.keys())
+        by = {name: self.scorers.get(name, INPUT_SCORER) for name in readings}
+        gone = {
+            name
+            for name, scorer in by.items()
+            if not (only_named and scorer == INPUT_SCORER) and drop(name, scorer)
+        }
+        for name in gone:
+            rows = _rows_with(readings[name])
+            dropped[name, by[name]] += len(set(rows.tolist()) - measured.keys())
+        if gone:
             readings = {name: column for name, column in readings.items() if name not in gone}
         return self._with(readings, measured), Counter({key: n for key, n in dropped.items() if n})
 
@@ -289,66 +333,107 @@ class EventColumns(EventSequence):
         result = copy(self)
         if readings is not self.readings and (self.ids is None or None in self.ids):
             # An id made of content is that of the content as it was.
-            self.ids = result.ids = [self.id_of(row) for row in range(len(self))]
+            self.ids = result.ids = list(self._values("id"))
         result.readings, result.measured = readings, measured
         result._thin = None
         return result
 
     def event(self, row: int) -> Event:
         """Return the event of a row."""
-        if row in self.measured:
-            return self.measured[row]
-        fields = {name: column[row] for name, column in self.fields.items() if column[row] is not None}
-        at = moment(int(self.times[row]))
-        return Event(
-            self.id_of(row), at, fields["subject"], int(self.seq[row]), fields.get("source", self.source),
-            self.timed if isinstance(self.timed, bool) else bool(self.timed[row]), None,
-            fields.get("target"), fields.get("reply_to"), fields.get("thread"), fields.get("session"),
-            fields.get("kind", "event"), fields.get("text"), fields.get("attributes", {}),
-            self.readings_of(row),
-        )  # fmt: skip
+        return self.events([row])[0]
 
-    def readings_of(self, row: int) -> dict[str, Value]:
-        """Return the readings of a row."""
-        out: dict[str, Value] = {}
-        for name, column in self.readings.items():
-            if isinstance(column, Sparse):
-                continue
-            value = column[row]
-            if isinstance(value, str):
-                out[name] = value
-            elif value is not None and value == value:
-                out[name] = float(value)
+    def events(
+        self, rows: Sequence[int] | NDArray[np.int64], names: Collection[str] | None = None
+    ) -> list[Event]:
+        """Return the events of some rows; with `names` they need not have other readings than those."""
+        at = np.asarray(rows, np.int64)
+        fields = {name: taken(column, at) for name, column in self.fields.items()}
+
+        def values(name: str, default: Any = None) -> Iterable[Any]:
+            if name not in fields:
+                return repeat(default)
+            return (default if value is None else value for value in fields[name])
+
+        timed = repeat(self.timed) if isinstance(self.timed, bool) else map(bool, self.timed[at])
+        attributes = (value or {} for value in values("attributes"))
+        in_order = (  # of the fields of Event
+            *(self.ids_of(at), map(moment, self.times[at].tolist()), values("subject")),
+            *(self.seq[at].tolist(), values("source", self.source), timed, repeat(None)),
+            *map(values, ("target", "reply_to", "thread", "session")),
+            *(values("kind", "event"), values("text"), attributes, readings := self.readings_of(at, names)),
+        )
+        scorers: Iterable[dict[str, str]] = repeat({})
+        if self.scorers:
+            scorers = (
+                {name: scorer for name, scorer in self.scorers.items() if name in own} for own in readings
+            )
+        events = list(map(Event, *in_order, scorers))
+        if self.measured:
+            return [self.measured.get(row, event) for row, event in zip(at.tolist(), events, strict=True)]
+        return events
+
+    def readings_of(
+        self, rows: NDArray[np.int64], names: Collection[str] | None = None
+    ) -> list[dict[str, Value]]:
+        """Return the readings of some rows, all or those with some names."""
+        columns = {
+            name: taken(column, rows)
+            for name, column in self.readings.items()
+            if not isinstance(column, Sparse) and (names is None or name in names)
+        }
+        lists = [own.tolist() if isinstance(own, np.ndarray) else own for own in columns.values()]
+        cells = zip(*lists, strict=True) if lists else repeat((), len(rows))
+        out = [
+            {
+                name: value
+                for name, value in zip(columns, row, strict=True)
+                if not (value is None or value != value)
+            }
+            for row in cells
+        ]
         if self._thin is None:
             self._thin = _by_row(
                 {name: own for name, own in self.readings.items() if isinstance(own, Sparse)}
             )
-        names, rows, of, values = self._thin
-        if not names:
-            return out
-        first, last = np.searchsorted(rows, [row, row + 1]).tolist()
-        for place in range(first, last):
-            out[names[of[place]]] = float(values[place])
+        thin, places, of, numbers = self._thin
+        if thin:
+            first, last = (np.searchsorted(places, rows, side).tolist() for side in ("left", "right"))
+            for own, start, end in zip(out, first, last, strict=True):
+                for place in range(start, end):
+                    if names is None or thin[of[place]] in names:
+                        own[thin[of[place]]] = float(numbers[place])
         return out
 
-    def id_of(self, row: int) -> str:
-        """Return the id of the event in a row; one without its own gets it from its place and content."""
-        own = None if self.ids is None else self.ids[row]
-        if own is not None:
-            return own
-        fields = {name: column[row] for name, column in self.fields.items() if column[row] is not None}
-        if self.timed is True:
-            fields["at"] = moment(int(self.times[row]))
-        if readings := self.readings_of(row):
-            fields["readings"] = readings
-        return default_id(self.source, int(self.seq[row]), content_of(fields))
+    def ids_of(self, rows: NDArray[np.int64]) -> list[str]:
+        """Return the ids of some rows; an event without its own gets it from its place and content."""
+        own: list[Any] = [None] * len(rows) if self.ids is None else taken(self.ids, rows)
+        lacking = [place for place, known in enumerate(own) if known is None]
+        made = self.readings_of(rows[lacking]) if lacking else []
+        for place, row, readings in zip(lacking, (int(rows[place]) for place in lacking), made, strict=True):
+            fields = {name: column[row] for name, column in self.fields.items() if column[row] is not None}
+            if self.timed is True:
+                fields["at"] = moment(int(self.times[row]))
+            if readings:
+                fields["readings"] = readings
+            own[place] = default_id(self.source, int(self.seq[row]), content_of(fields))
+        return own
+
+    def _parts(self) -> Iterator[NDArray[np.int64]]:
+        """All rows, so many at once that what is made of them stays small."""
+        every = np.arange(len(self))
+        return (every[start : start + AT_ONCE] for start in range(0, len(self), AT_ONCE))
 
     def by_key(self, keys: Mapping[Key, datetime]) -> dict[Key, Event]:
         times = np.array(sorted(map(micros, keys.values())), np.int64)
         place = np.minimum(np.searchsorted(times, self.times), len(times) - 1)
         rows = np.flatnonzero(times[place] == self.times) if len(times) else times
-        events = map(self.event, rows.tolist())
+        events = self.events(rows)
         return {(event.source, event.id): event for event in events if (event.source, event.id) in keys}
+
+
+def _reading_column(values: Sequence[Any]) -> Readings:
+    """Return the values of one signal, None where there is none."""
+    return list(values) if str in set(map(type, values)) else np.array(values, np.float64)
 
 
 def taken(column: Any, rows: NDArray[np.int64]) -> Any:
@@ -395,7 +480,8 @@ def in_order(events: EventColumns) -> EventColumns:
     order = np.lexsort((seq, times))
     times, seq = times[order], seq[order]
     if ((times[1:] == times[:-1]) & (seq[1:] == seq[:-1])).any():
+        ids = list(events.values("id"))
         rows = order.tolist()
-        rows.sort(key=lambda row: (int(events.times[row]), int(events.seq[row]), events.id_of(row)))
+        rows.sort(key=lambda row: (int(events.times[row]), int(events.seq[row]), ids[row]))
         order = np.array(rows)
     return events.take(order.tolist())

@@ -52,12 +52,20 @@ def replace_broken(text: str) -> str:
     >>> replace_broken("a" + chr(0xD800)) == "a" + chr(0xFFFD)
     True
     """
-    return text if _is_plain(text) else _BROKEN.sub("\ufffd", text)
+    return text if is_plain(text) else _BROKEN.sub("\ufffd", text)
 
 
-def _is_plain(text: str) -> bool:
-    """Return whether a text certainly has no broken character; true of nearly every text, and quick."""
-    return text.isascii() and "\0" not in text
+def is_plain(text: str) -> bool:
+    """Return whether a text has no broken character; quicker than the pattern."""
+    if "\0" in text:
+        return False
+    if text.isascii():
+        return True
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def check_name(what: str, value: Any, limits: Limits) -> str:
@@ -69,7 +77,7 @@ def check_name(what: str, value: Any, limits: Limits) -> str:
         raise BadLine(f"{what} must be text, not {type_name(value)}")
     if len(value) > limits.name:
         raise BadLine(over("name", limits.name, f"{what} is longer than {limits.name} characters"))
-    if not _is_plain(value) and _BROKEN.search(value):
+    if not is_plain(value):
         raise BadLine(f"{what} {shown(value)} holds a null or a lone surrogate")
     return value
 
@@ -84,7 +92,7 @@ def _finite(what: str, name: str, value: float) -> float:
     return number
 
 
-def _attribute(name: str, value: Any, limits: Limits, deeper: int) -> Any:
+def checked_attribute(name: str, value: Any, limits: Limits, deeper: int) -> Any:
     """Return the value of an attribute with every text in it repaired."""
     if isinstance(value, str):
         if len(value) > limits.text:
@@ -93,7 +101,7 @@ def _attribute(name: str, value: Any, limits: Limits, deeper: int) -> Any:
         return replace_broken(value)
     if value is None or isinstance(value, bool):
         return value
-    if isinstance(value, int | float):
+    if isinstance(value, (int, float)):
         _finite("attribute", name, value)
         return value
     if deeper < 1:
@@ -104,10 +112,11 @@ def _attribute(name: str, value: Any, limits: Limits, deeper: int) -> Any:
             if not isinstance(key, str):
                 raise BadLine(f"attribute {shown(name)} has a key that is {type_name(key)}, not text")
         return {
-            replace_broken(key): _attribute(name, item, limits, deeper - 1) for key, item in value.items()
+            replace_broken(key): checked_attribute(name, item, limits, deeper - 1)
+            for key, item in value.items()
         }
-    if isinstance(value, list | tuple):
-        return [_attribute(name, item, limits, deeper - 1) for item in value]
+    if isinstance(value, (list, tuple)):
+        return [checked_attribute(name, item, limits, deeper - 1) for item in value]
     raise BadLine(f"attribute {shown(name)} holds {type_name(value)}: expected a JSON value")
 
 
@@ -374,11 +383,16 @@ def checked_attributes(attributes: Mapping[str, Any], limits: Limits) -> dict[st
     """Return attributes with every text in them repaired; BadLine where one cannot be stored."""
     if len(attributes) > limits.attributes:
         raise BadLine(_too_many_attributes(limits))
-    # The line's own object and `attributes` are the first two of the nested ones.
-    return {
-        check_name("attribute name", name, limits): _attribute(name, value, limits, limits.depth - 2)
-        for name, value in attributes.items()
-    }
+    checked: dict[str, Any] = {}
+    for name, value in attributes.items():
+        # Inline, as in fields_of: nearly all names and values are plain.
+        if not (type(name) is str and len(name) <= limits.name and name.isascii() and "\0" not in name):
+            check_name("attribute name", name, limits)
+        if not (type(value) is str and len(value) <= limits.text and value.isascii() and "\0" not in value):
+            # The line's own object and `attributes` are the first two of the nested ones.
+            value = checked_attribute(name, value, limits, limits.depth - 2)
+        checked[name] = value
+    return checked
 
 
 def _add_unknown(fields: Fields, unknown: Mapping[str, Any], rules: Rules) -> None:

@@ -1,14 +1,12 @@
-"""Read regular event lines as columns: the quick way for files without a single fault."""
+"""Read event lines as columns: the quick way for files without a single fault."""
 
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
-from itertools import chain
-from operator import itemgetter
-from typing import Annotated, Any, BinaryIO
+from itertools import chain, islice, repeat
+from typing import Annotated, Any, BinaryIO, NamedTuple
 
 import msgspec
 import numpy as np
@@ -17,15 +15,18 @@ from msgspec.json import Decoder
 from msgspec.structs import astuple
 from numpy.typing import NDArray
 
-from ..models import micros
+from ..models import micros, parse_time
 from ..models.limits import FREE_RECORDS
 from .column_reader import NAMES, ColumnReader, Irregular, Sink
 from .errors import BadLine
 from .event_columns import MANY_SIGNALS, THIN, Readings, Sparse
-from .event_parser import LARGEST_SEQ, Rules
+from .event_parser import LARGEST_SEQ, Rules, is_plain, replace_broken
+from .format import Record, Skipped
 from .streams import BOM, decode, parse
 
 CHUNK = 4 * 2**20
+"""Bytes read at once."""
+PART = 2**18
 """Bytes decoded at once."""
 MOST_BLANK = 1_000
 """Blank lines of a chunk, beyond one for each row: a file with more is read line by line."""
@@ -33,6 +34,13 @@ NANOSECONDS = re.compile(rb'\.\d{7,}(?:[Zz]|[+-]\d\d:?\d\d)"')
 _LONG = re.compile(rb"[:\[,]\s*-?\d{19}")
 """An integer that the decoder may turn into a float."""
 _UTC = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,6})?)(?:Z|\+00:00)")
+KEY = b'":'
+"""The end of every key."""
+NEWLINE = ord("\n")
+SAMPLE = 64
+"""Lines that show which readings all have."""
+RECORDS = 16_384
+"""Records of an adapter that are taken in at once."""
 MOST_MISSES = 2
 """Chunks whose lines are not all alike, after which that is not tried any more."""
 _UNDECODABLE = (DecodeError, UnicodeDecodeError, RecursionError)
@@ -40,6 +48,14 @@ _UNDECODABLE = (DecodeError, UnicodeDecodeError, RecursionError)
 
 Aware = Annotated[datetime, Meta(tz=True)]
 Place = Annotated[int, Meta(ge=0, le=LARGEST_SEQ)]
+
+
+_TYPES: dict[str, set[type]] = {
+    **{name: {str, type(None)} for name in (*NAMES, "text", "at")},
+    **{name: {dict, type(None)} for name in ("attributes", "readings")},
+    "id": {str, int, type(None)},
+}
+"""What the fields of a line are; without `seq`, which no format but event lines has."""
 
 
 class Row(Struct, forbid_unknown_fields=True, gc=False):
@@ -66,19 +82,24 @@ class NumericRow(Row, forbid_unknown_fields=True, gc=False):
     readings: dict[str, float] | None = None  # type: ignore[assignment]
 
 
-_ROWS, _NUMERIC_ROWS = Decoder(Row), Decoder(NumericRow)
+class Scores(Struct, gc=False):
+    """The readings of a line, whatever else it has."""
+
+    readings: dict[str, float]
+
+
+_ROWS, _NUMERIC_ROWS, _SCORES = Decoder(Row), Decoder(NumericRow), Decoder(Scores)
 
 
 class Alike:
     """Decodes lines with the keys of the first one and times written like its time, as in most files.
 
-    Also the readings have the same names, unless it is `wide`.
+    Each has the readings `names`, and may have others.
     """
 
-    def __init__(self, first: dict[str, Any], wide: bool) -> None:
-        self.first, self.wide = first, wide
-        self.names = [] if wide else list(first.get("readings", ()))
-        numbers = {f"n{number}": name for number, name in enumerate(self.names)}
+    def __init__(self, first: dict[str, Any], names: list[str]) -> None:
+        self.names = names
+        numbers = {f"n{number}": name for number, name in enumerate(names)}
         at = first.get("at")
         self.at = at if isinstance(at, str) and _UTC.fullmatch(at) else None
         kinds: dict[str, Any] = {
@@ -87,51 +108,71 @@ class Alike:
             "at": Aware if self.at is None else str,
             "seq": Place,
             "attributes": dict[str, Any],
-            "readings": dict[str, float]
-            if wide
-            else _struct("Numbers", dict.fromkeys(numbers, float), numbers),
+            "readings": defstruct(
+                "Numbers", [(number, float) for number in numbers], rename=numbers, gc=False
+            ),
         }
         self.fields = {name: kinds[name] for name in Row.__struct_fields__ if name in first}
-        self._decoder = Decoder(_struct("Alike", self.fields))
+        row = defstruct("Alike", self.fields.items(), forbid_unknown_fields=True, gc=False)
+        self._decoder = Decoder(row)
 
     @classmethod
-    def of(cls, line: bytes) -> Alike | None:
-        """Return the decoder of lines like this one, None where it is out of the ordinary."""
+    def of(cls, lines: Sequence[bytes]) -> Alike | None:
+        """Return the decoder of lines like these, None where they are out of the ordinary."""
         try:
-            first = msgspec.json.decode(line)
-            row = msgspec.convert(first, NumericRow)
+            rows = [msgspec.json.decode(line) for line in lines if line]
+            readings = [msgspec.convert(row, NumericRow).readings or {} for row in rows]
         except _UNDECODABLE:
             return None
-        has_empty = None in first.values() or row.readings == {}
-        return None if has_empty or len(first) < 2 else cls(first, wide=False)
+        if not rows:
+            return None
+        first = rows[0]
+        names = [name for name in readings[0] if all(name in own for own in readings)]
+        has_empty = None in first.values() or ("readings" in first and not names)
+        return None if has_empty or len(first) < 2 else cls(first, names)
 
-    def widened(self) -> Alike | None:
-        """Return the decoder of lines whose readings have other names, None where this is one."""
-        return None if self.wide or "readings" not in self.first else Alike(self.first, wide=True)
-
-    def decode(self, chunk: bytes) -> tuple[int, dict[str, Sequence[Any]], Any] | None:
-        """Return how many rows there are, their fields, and their readings: by signal, or by row if wide."""
+    def decode(self, chunk: bytes, longest: int) -> list[Piece] | None:
+        """Return the rows of lines, each shorter than `longest`; None where they are not all alike."""
         try:
-            rows = self._decoder.decode_lines(chunk)
+            return [piece for part in _parts(chunk) if (piece := self._decode(part, longest)).size]
         except _UNDECODABLE:
             return None
-        fields: dict[str, Any] = dict(zip(self.fields, zip(*map(astuple, rows), strict=True), strict=True))
-        if self.at is not None:
-            times = _utc_times(fields["at"], self.at)
-            if times is None:
-                return None
-            fields["at"] = times
-        readings = fields.pop("readings", ())
-        if self.wide:
-            return len(rows), fields, readings
+
+    def _decode(self, part: bytes, longest: int) -> Piece:
+        rows = self._decoder.decode_lines(part)
+        starts, ends = _bounds(part, len(rows), longest)
+        signs = np.frombuffer(part, np.uint8)
+        keys_at = np.flatnonzero((signs[:-1] == KEY[0]) & (signs[1:] == KEY[1]))
+        usual = len(self.fields) + len(self.names)
+        counts = np.diff(np.searchsorted(keys_at, np.append(starts, len(part))))
+        longer = np.flatnonzero(counts > usual).tolist() if self.names else []
+        lines = [part[starts[row] : ends[row]] for row in longer]
+        others = [row.readings for row in _SCORES.decode_lines(b"\n".join(lines))]
+        fields: dict[str, Any] = dict(zip(self.fields, zip(*map(astuple, rows), strict=True), strict=False))
+        keys = len(rows) * usual + sum(map(len, others)) - len(self.names) * len(others)
+        _check_keys(len(keys_at), keys + _keys_of(fields.get("attributes", ()), part), part)
         shape = len(rows), len(self.names)
-        values = chain.from_iterable(map(astuple, readings))
+        values = chain.from_iterable(map(astuple, fields.pop("readings", ())))
         numbers = np.fromiter(values, np.float64, shape[0] * shape[1]).reshape(shape)
-        return len(rows), fields, numbers.T.copy()
+        return Piece(len(rows), fields, numbers, list(zip(longer, others, strict=True)))
 
 
-def _struct(name: str, fields: dict[str, Any], rename: dict[str, str] | None = None) -> type[Struct]:
-    return defstruct(name, fields.items(), rename=rename, forbid_unknown_fields=True, gc=False)
+class Piece(NamedTuple):
+    """Some rows: fields, the readings that all have, and all readings of rows that have others."""
+
+    size: int
+    fields: dict[str, Sequence[Any]]
+    numbers: NDArray[np.float64]
+    others: list[tuple[int, dict[str, float]]]
+
+
+def _parts(chunk: bytes) -> Iterator[bytes]:
+    """Yield whole lines, few enough that what is decoded of them stays in the processor's cache."""
+    start = 0
+    while start < len(chunk):
+        end = chunk.rfind(b"\n", start, start + PART) + 1 or chunk.find(b"\n", start) + 1 or len(chunk)
+        yield chunk[start:end]
+        start = end
 
 
 def _utc_times(texts: Sequence[str], like: str) -> NDArray[np.int64] | None:
@@ -181,113 +222,147 @@ class LineReader(ColumnReader):
             self._take(rest)
             yield
 
-    def _take(self, chunk: bytes) -> None:
-        if b"\\u0000" in chunk or (b'"attributes"' in chunk and _LONG.search(chunk)):
-            raise Irregular
-        lines = chunk.split(b"\n")
-        if max(map(len, lines)) >= self.rules.limits.line:
-            raise Irregular
-        if chunk.isspace():
-            if len(lines) > MOST_BLANK:
+    def read_records(self, records: Iterator[Record], strays: Mapping[str, int]) -> Iterator[None]:
+        """Take in what an adapter yields, many records at a time, and the strays that it counts meanwhile."""
+        while batch := list(islice(records, RECORDS)):
+            lines: list[dict[str, Any]] = []
+            for _, value, _ in batch:
+                if isinstance(value, dict):
+                    lines.append(value)
+                elif isinstance(value, Skipped):
+                    self.skipped[str(value)] += 1
+                else:
+                    raise Irregular
+            if lines:
+                self._take_lines(lines)
+            yield
+        for name, count in strays.items():
+            self.strays[name] = self.strays.get(name, 0) + count
+
+    def _take_lines(self, lines: list[dict[str, Any]]) -> None:
+        columns: dict[str, Any] = {}
+        for name in set().union(*lines):
+            columns[name] = column = list(map(dict.get, lines, repeat(name)))
+            if not set(map(type, column)) <= _TYPES.get(name, set()):
                 raise Irregular
-            return
-        if self._take_alike(chunk, lines):
+            if name == "id" and not is_plain("".join(map(str, column))):
+                raise Irregular
+        if "text" in columns and not is_plain("".join(filter(None, columns["text"]))):
+            columns["text"] = [text and replace_broken(text) for text in columns["text"]]
+        try:
+            times = micros_of([None if at is None else parse_time(at) for at in columns.pop("at", [None])])
+        except ValueError:
+            raise Irregular from None
+        readings: dict[str, Readings] = {}
+        if "readings" in columns:
+            rows = columns.pop("readings")
+            texts = (text for row in rows for pair in (row or {}).items() for text in pair)
+            if not is_plain("".join(text for text in texts if isinstance(text, str))):
+                raise Irregular
+            own = ((number, row) for number, row in enumerate(rows) if row)
+            readings = self._readings({}, own, len(rows))
+        self.add_chunk(len(lines), times, columns, readings)
+
+    def _take(self, chunk: bytes) -> None:
+        if b"\\" in chunk and b"\\u0000" in chunk:
+            raise Irregular
+        if self._take_alike(chunk):
             return
         rows = _decode(chunk)
-        self._check_lines(lines, len(rows))
+        _bounds(chunk, len(rows), self.rules.limits.line)
+        if not rows:
+            return
         columns = dict(zip(Row.__struct_fields__, zip(*map(astuple, rows), strict=True), strict=True))
         keys = sum(len(column) - column.count(None) for column in columns.values())
         keys += sum(map(len, filter(None, columns["readings"])))
-        _check_keys(chunk, lines, keys, columns["attributes"])
-        times = self._times_of(columns.pop("at"), chunk)
-        readings = self._readings(columns.pop("readings"))
+        _check_keys(chunk.count(KEY), keys + _keys_of(columns["attributes"], chunk), chunk)
+        times = _times_of(columns.pop("at"), chunk)
+        own = enumerate(columns.pop("readings"))
+        readings = self._readings({}, ((row, values) for row, values in own if values), len(rows))
         present = {name: column for name, column in columns.items() if column.count(None) < len(column)}
         self.add_chunk(len(rows), times, present, readings)
 
-    def _take_alike(self, chunk: bytes, lines: list[bytes]) -> bool:
+    def _take_alike(self, chunk: bytes) -> bool:
         """Whether the lines could be decoded as all alike."""
         if self._misses > MOST_MISSES:
             return False
-        if self._alike is None:
-            self._alike = Alike.of(lines[0])
-        decoded = None if self._alike is None else self._alike.decode(chunk)
-        if decoded is None and self._alike is not None and (wide := self._alike.widened()) is not None:
-            self._alike, decoded = wide, wide.decode(chunk)
-        if self._alike is None or decoded is None:
-            self._alike, self._misses = None, self._misses + 1
-            return False
-        rows, fields, own = decoded
-        names = self._alike.names
-        if len(names) > self.rules.limits.readings:
-            raise Irregular
-        self._check_lines(lines, rows)
-        keys = rows * (len(self._alike.fields) + len(names)) + (sum(map(len, own)) if self._alike.wide else 0)
-        _check_keys(chunk, lines, keys, fields.get("attributes", ()))
-        times: Any = fields.pop("at", None)
-        if times is not None and self._alike.at is None:
-            times = self._times_of(times, chunk)
-        if self._alike.wide:
-            readings = self._readings(own)
-        else:
-            readings = {name: self.reading(name, column) for name, column in zip(names, own, strict=True)}
-        self.add_chunk(rows, times, fields, readings)
+        self._alike = self._alike or Alike.of(chunk.split(b"\n", SAMPLE)[:SAMPLE])
+        if self._alike is not None and self._decode_alike(self._alike, chunk):
+            return True
+        self._alike, self._misses = None, self._misses + 1
+        return False
+
+    def _decode_alike(self, alike: Alike, chunk: bytes) -> bool:
+        pieces = alike.decode(chunk, self.rules.limits.line)
+        if not pieces:
+            return pieces is not None
+        size, others = 0, list[tuple[int, dict[str, float]]]()
+        for piece in pieces:
+            others += [(size + row, own) for row, own in piece.others]
+            size += piece.size
+        fields = {
+            name: list(chain.from_iterable(piece.fields[name] for piece in pieces))
+            for name in pieces[0].fields
+        }
+        times = None
+        if (texts := fields.pop("at", None)) is not None:
+            times = _times_of(texts, chunk) if alike.at is None else _utc_times(texts, alike.at)
+            if times is None:
+                return False
+        numbers = zip(alike.names, np.concatenate([piece.numbers for piece in pieces]).T, strict=True)
+        columns = {name: self.reading(name, column.copy()) for name, column in numbers}
+        self.add_chunk(size, times, fields, self._readings(columns, others, size))
         return True
 
-    def _check_lines(self, lines: list[bytes], rows: int) -> None:
-        filled = len(lines) - 1 if rows == len(lines) - 1 and not lines[-1] else sum(map(_filled, lines))
-        if rows != filled or len(lines) - filled > filled + MOST_BLANK:
+    def _readings(
+        self, columns: dict[str, Readings], rows: Iterable[tuple[int, dict[str, Any]]], size: int
+    ) -> dict[str, Readings]:
+        """Return the readings of a chunk by signal: the columns, and what rows have beside them."""
+        most = self.rules.limits.readings
+        if len(columns) > most:
             raise Irregular
+        cells: dict[str, tuple[list[int], list[Any]]] = {}
+        for row, own in rows:
+            if len(own) > most:
+                raise Irregular
+            for name, value in own.items():
+                if name not in columns:
+                    if name not in cells:
+                        cells[name] = [], []
+                    if value is not None:
+                        at, values = cells[name]
+                        at.append(row)
+                        values.append(value)
+        is_wide = len(columns) + len(cells) > MANY_SIGNALS
+        return columns | {name: self._column(name, *cell, size, is_wide) for name, cell in cells.items()}
 
-    def _times_of(self, times: Sequence[datetime | None], chunk: bytes) -> NDArray[np.int64] | None:
-        if any(at is not None and at.microsecond for at in times) and NANOSECONDS.search(chunk):
-            raise Irregular
-        return micros_of(times)
-
-    def _readings(self, rows: Sequence[dict[str, Any] | None]) -> dict[str, Readings]:
-        """Return the readings of a chunk by signal."""
-        dicts = [row or {} for row in rows]
-        if max(map(len, dicts)) > self.rules.limits.readings:
-            raise Irregular
-        counts = Counter(chain.from_iterable(dicts))
-        # Of many signals most rows have few.
-        cells: dict[str, tuple[list[int], list[Any]]] = {
-            name: ([], [])
-            for name, count in counts.items()
-            if len(counts) > MANY_SIGNALS and THIN * count < len(dicts)
-        }
-        always = [name for name, count in counts.items() if count == len(dicts)]
-        for number, row in enumerate(dicts) if cells else ():
-            for name in row.keys() & cells.keys() if len(row) > len(always) else ():
-                if (value := row[name]) is not None:
-                    cells[name][0].append(number)
-                    cells[name][1].append(value)
-        columns: dict[str, Any] = {}
-        if len(always) > 1:
-            columns = dict(zip(always, zip(*map(itemgetter(*always), dicts), strict=True), strict=True))
-        return {
-            name: self._thin(name, *cells[name], len(dicts))
-            if name in cells
-            else self.reading(name, columns.get(name) or [row.get(name) for row in dicts])
-            for name in counts
-        }
-
-    def _thin(self, name: str, rows: list[int], values: list[Any], size: int) -> Readings:
+    def _column(self, name: str, rows: list[int], values: list[Any], size: int, is_wide: bool) -> Readings:
         known = self.reading(name, values)
+        if len(rows) == size:
+            return known
         if isinstance(known, np.ndarray):
-            return Sparse(np.array(rows, np.int64), known, size)
+            thin = Sparse(np.array(rows, np.int64), known, size)
+            return thin if is_wide and THIN * len(rows) < size else thin.dense()
         texts: list[str | None] = [None] * size
         for row, value in zip(rows, values, strict=True):
             texts[row] = value
         return texts
 
 
-def _check_keys(chunk: bytes, lines: list[bytes], keys: int, attributes: Sequence[Any]) -> None:
+def _keys_of(attributes: Sequence[Any], chunk: bytes) -> int:
+    """Return how many keys attributes have; Irregular where an integer may have become a float."""
+    present = [own for own in attributes if own]
+    if present and _LONG.search(chunk):
+        raise Irregular
+    return sum(map(_keys_in, present))
+
+
+def _check_keys(count: int, keys: int, chunk: bytes) -> None:
     """Raise Irregular where a key is there twice, which the decoder does not see."""
-    keys += sum(map(_keys_in, filter(None, attributes)))
-    if chunk.count(b'":') == keys:
+    if count == keys:
         return
     # A text with such characters in it, or a field that is null.
-    for line in lines:
+    for line in chunk.split(b"\n"):
         if line.strip():
             try:
                 parse(decode(line.strip()))
@@ -306,6 +381,12 @@ def _decode(chunk: bytes) -> Sequence[Row]:
         raise Irregular from None
 
 
+def _times_of(times: Sequence[datetime | None], chunk: bytes) -> NDArray[np.int64] | None:
+    if any(at is not None and at.microsecond for at in times) and NANOSECONDS.search(chunk):
+        raise Irregular
+    return micros_of(times)
+
+
 def micros_of(times: Sequence[datetime | None]) -> NDArray[np.int64] | None:
     """Return the times of a chunk in microseconds, None where it has none; Irregular where only some do."""
     missing = times.count(None)
@@ -319,8 +400,19 @@ def micros_of(times: Sequence[datetime | None]) -> NDArray[np.int64] | None:
         raise Irregular from None
 
 
-def _filled(line: bytes) -> bool:
-    return bool(line.strip())
+def _bounds(chunk: bytes, rows: int, longest: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return where lines that are not blank start and end; Irregular if they are not the rows or too long."""
+    ends = np.append(np.flatnonzero(np.frombuffer(chunk, np.uint8) == NEWLINE), len(chunk))
+    starts = np.append(0, ends[:-1] + 1)
+    if (ends - starts).max() >= longest:
+        raise Irregular
+    if rows == len(ends) - 1 and starts[-1] == ends[-1]:
+        return starts[:-1], ends[:-1]
+    lines = zip(starts.tolist(), ends.tolist(), strict=True)
+    filled = [number for number, (start, end) in enumerate(lines) if chunk[start:end].strip()]
+    if rows != len(filled) or len(ends) - rows > rows + MOST_BLANK:
+        raise Irregular
+    return starts[filled], ends[filled]
 
 
 def _keys_in(value: Any) -> int:

@@ -26,6 +26,7 @@ from .formats.jsonl import JsonLines
 from .formats.parquet import Parquet, open_columns
 from .spill import BUCKETS, EventsOnDisk, OnDisk, SpillingCollector
 from .streams import BOM, GZIP, decompress, read_head, rewind
+from .transcript import TranscriptAdapter
 
 STDIN = "-"
 PROGRESS_STEP = 8192
@@ -110,6 +111,23 @@ def _size(path: str) -> int:
         return 0
 
 
+def _unpacked_size(file: InputFile) -> int:
+    """Return about how many bytes a file has when it is unpacked."""
+    about = file.size * GZIP_RATIO
+    if not file.path.endswith(".gz"):
+        return file.size
+    if not COLUMNS_FROM <= file.size < 2**32 // GZIP_RATIO:
+        return about
+    # The last four bytes are the size, unless the file has several members: then it is that of the last.
+    try:
+        with open(file.path, "rb") as content:
+            content.seek(-4, os.SEEK_END)
+            size = int.from_bytes(content.read(), "little")
+    except OSError:
+        return about
+    return size if size > 2 * file.size else about
+
+
 @dataclass(frozen=True, slots=True)
 class OpenFile:
     """A file at its first byte, unpacked; `handle` is the file on disk, to see how far it was read.
@@ -188,7 +206,7 @@ def gather_events(
     """
     rules = _rules(limits, kinds, ranges, latest)
     files = _find(paths)
-    size = sum(file.size * (GZIP_RATIO if file.path.endswith(".gz") else 1) for file in files)
+    size = sum(map(_unpacked_size, files))
     large = min(MOST_BUCKETS, 2 + size // COLUMN_BUCKET_BYTES)
     where = None if COLUMNS_RATIO * size <= memory else (large, folder)
     if (gathered := _read_columns(files, source, rules, progress, where)) is not None:
@@ -272,7 +290,11 @@ def _read_columns(
             reader = _columns_of(files, source, rules, progress, buckets)
             if reader is None:
                 return None
-            whole: dict[str, Any] = {"files": len(files), "strays": reader.strays}
+            whole: dict[str, Any] = {
+                "files": len(files),
+                "strays": reader.strays,
+                "skipped": dict(reader.skipped),
+            }
             if buckets is None:
                 return Batch(reader.columns(), timed=bool(reader.timed), **whole)
             reader.check_whole()
@@ -309,8 +331,13 @@ def _columns_of(
                 steps = arrow.take(parquet.iter_batches(BATCH_ROWS))
             elif isinstance(adapter, Csv) and len(files) == 1:
                 reader, steps = read_csv(opened.stream, opened.compressed, source, rules, sink)
+            elif adapter is None or isinstance(adapter, Csv | Parquet | TranscriptAdapter):
+                return None  # events of runs are needed as objects in any case
             else:
-                return None
+                reader = lines = lines or LineReader(source, rules, sink)
+                content = _input(file, opened, rules)
+                records = _bounded(adapter.read(content), opened.compressed, rules.limits)
+                steps = lines.read_records(records, content.strays)
             for _ in steps:
                 if progress is not None:
                     within = opened.handle.tell() if opened.handle.seekable() else 0
@@ -427,11 +454,16 @@ def records_of(
         yield from adapter.read(input_)
         collector.add_strays(input_.strays)
 
-    return _bounded(records(), opened.compressed, rules.limits) if opened.compressed else records()
+    return _bounded(records(), opened.compressed, rules.limits)
 
 
-def _bounded(records: Iterator[Record], compressed: Callable[[], int], limits: Limits) -> Iterator[Record]:
-    """Yield the records of a compressed file; Unreadable where there are more than its bytes can hold."""
+def _bounded(
+    records: Iterator[Record], compressed: Callable[[], int] | None, limits: Limits
+) -> Iterator[Record]:
+    """Yield the records; Unreadable where there are more than the bytes of a compressed file can hold."""
+    if compressed is None:
+        yield from records
+        return
     for count, record in enumerate(records):
         if count >= FREE_RECORDS and count > (most := FREE_RECORDS + limits.density * compressed()):
             what = f"more than {most:,} records in {compressed():,} compressed bytes"

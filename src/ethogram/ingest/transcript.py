@@ -161,13 +161,37 @@ class Transcript:
                 event["attributes"].pop("batch", None)
 
     def _mark_prompts(self) -> None:
-        """Mark what a user writes to an agent that answers by acting first: a task, not a conversation."""
+        """Mark messages of the user that state a task for agents, and are no part of a conversation.
+
+        All of them where the agents work on their own, else those that only repeat the task of the run.
+        """
+        is_task, task = self._is_work(), self._metadata.get("task")
+        for event in self.events:
+            if event["attributes"].get("role") == "user" and (is_task or event["text"] == task):
+                event["attributes"]["task_prompt"] = True
+
+    def _is_work(self) -> bool:
+        """Whether agents work on their own: the first answer is an action; or the user is silent from the
+        first action or second agent on, and more is done than the user wrote; or a new system prompt is
+        followed by several messages of the user at once, which a scaffold wrote.
+        """
         roles = [event["attributes"].get("role") for event in self.events]
-        firsts = (event["kind"] for event, role in zip(self.events, roles, strict=True) if role not in ASKING)
-        if next(firsts, "") == "action":
-            for event, role in zip(self.events, roles, strict=True):
-                if role == "user":
-                    event["attributes"]["task_prompt"] = True
+        acts = [
+            n for n, role in enumerate(roles) if role not in ASKING and self.events[n]["kind"] != "result"
+        ]
+        if not acts or "user" not in roles:
+            return False
+        first, last_user = self.events[acts[0]], len(roles) - 1 - roles[::-1].index("user")
+        starts = [
+            n
+            for n in acts
+            if self.events[n]["kind"] == "action" or self.events[n]["subject"] != first["subject"]
+        ]
+        return bool(starts) and (
+            starts[0] == acts[0]
+            or (last_user < starts[0] and sum(n >= starts[0] for n in acts) > roles.count("user"))
+            or any(roles[n : n + 3] == ["system", "user", "user"] for n in range(acts[0], len(roles)))
+        )
 
     # Building events.
 
@@ -176,7 +200,7 @@ class Transcript:
         for key, value in values.items():
             if isinstance(value, str):
                 self._metadata[key] = truncate(value, RESULT_LENGTH)
-            elif isinstance(value, dict | list):
+            elif isinstance(value, (dict, list)):
                 self._metadata[key] = tool_arguments({key: value}, LABEL_LENGTH)[key]
             elif value is not None:
                 self._metadata[key] = value

@@ -77,7 +77,7 @@ def number_at(record: Any, *keys: str) -> Any:
             continue
         if isinstance(value, str) and re.fullmatch(r"\d{1,15}(\.\d{1,9})?", value):
             value = float(value) if "." in value else int(value)
-        if isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e15:
+        if isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) < 1e15:
             return value
     return None
 
@@ -116,9 +116,13 @@ def time_of(value: Any, key: str = "") -> tuple[str | None, str | None]:
     """
     if value is None or value == "":
         return None, None
+    if isinstance(value, str) and _DATE.match(value):
+        if len(value) == DATE_ONLY:
+            return f"{value}T00:00:00Z", None
+        return (value if _ZONE.search(value) else f"{value}Z"), None
     if isinstance(value, str) and _NUMBER.fullmatch(value):
         value = float(value)
-    if isinstance(value, int | float) and not isinstance(value, bool):
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
         try:
             seconds = value / 1000 if abs(value) > MILLISECONDS else value
             return datetime.fromtimestamp(seconds, UTC).isoformat().replace("+00:00", "Z"), None
@@ -126,11 +130,7 @@ def time_of(value: Any, key: str = "") -> tuple[str | None, str | None]:
             raise BadLine(_no_time(key, value, "seconds since 1970")) from None
     if isinstance(value, str) and _CLOCK.fullmatch(value):
         return None, value
-    if not isinstance(value, str) or not _DATE.match(value):
-        raise BadLine(_no_time(key, value, "one like 2026-11-15T03:10:00Z"))
-    if len(value) == DATE_ONLY:
-        return f"{value}T00:00:00Z", None
-    return (value if _ZONE.search(value) else f"{value}Z"), None
+    raise BadLine(_no_time(key, value, "one like 2026-11-15T03:10:00Z"))
 
 
 def _no_time(key: str, value: Any, expected: str) -> str:
@@ -157,6 +157,8 @@ def seconds_of(value: Any) -> float | None:
     >>> seconds_of("PT1M29.5S"), seconds_of(2), seconds_of("soon")
     (89.5, 2, None)
     """
+    if value is None:
+        return None
     if not isinstance(value, str):
         number: float | None = number_at({"value": value}, "value")
         return number
@@ -175,7 +177,7 @@ def text_of(content: Any) -> str:
     """
     if content is None:
         return ""
-    if isinstance(content, str | dict):
+    if isinstance(content, (str, dict)):
         return _part_text(content)
     if not isinstance(content, list):
         return json.dumps(content)
@@ -234,7 +236,7 @@ def _truncate_all(value: Any, most: int, deeper: int) -> Any:
         return None
     if isinstance(value, int) and not isinstance(value, bool) and abs(value) > 1e300:
         return None
-    if isinstance(value, dict | list) and deeper < 1:
+    if isinstance(value, (dict, list)) and deeper < 1:
         return truncate(json.dumps(value), most)
     if isinstance(value, dict):
         return {truncate(key, most): _truncate_all(item, most, deeper - 1) for key, item in value.items()}

@@ -8,8 +8,8 @@ from typing import Any
 NUMBER_FORM = re.compile(r"(,?(\.[0-9])?[f%eg]|,?d)?")
 WORDS_FORM = re.compile(r"[^|]+\|[^|]+")
 ABSENT = "not measured"
-MARK = re.compile(r" #[0-9a-f]{8}(/[0-9a-f]{8})?$")
-"""The hash at the end of a step_key, talk_key or exchange_key, which says nothing to a person."""
+MARK = re.compile(r" #[0-9a-f]{8}$")
+"""The hash at the end of a step_key or talk_key, which says nothing to a person."""
 
 
 def write(value: float | str | None, form: str) -> str:

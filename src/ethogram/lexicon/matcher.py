@@ -7,7 +7,8 @@ out for an automaton; the rest, where that would be too many, is a pattern that 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from copy import copy
 from functools import lru_cache
 
 from ahocorasick_rs import BytesAhoCorasick, Implementation, MatchKind
@@ -148,6 +149,12 @@ class Matcher:
         self._find = automaton.find_matches_as_indexes
         self._ways = [[(number, None)] for number in range(len(phrases))] if ways is None else ways
 
+    def only(self, phrases: Collection[int]) -> Matcher:
+        """A matcher of some of the phrases, whatever others they overlap with."""
+        matcher = copy(self)
+        matcher._ways = [[way for way in ways if way[0] in phrases] for ways in self._ways]
+        return matcher
+
     def find(self, text: bytes) -> list[Match]:
         """The matches in order.
 
@@ -158,10 +165,12 @@ class Matcher:
         raw = self._find(text, True)
         size = len(text)
         whole: list[tuple[int, int, int]] = []
+        all_ways = self._ways
         for head, start, end in raw:
-            if start and not _ends(text, start - 1, start - 2):
+            ways = all_ways[head]
+            if not ways or (start and not _ends(text, start - 1, start - 2)):
                 continue
-            for phrase, rest in self._ways[head]:
+            for phrase, rest in ways:
                 if rest is None:
                     if end == size or _ends(text, end, end + 1):
                         whole.append((start, -end, phrase))

@@ -73,14 +73,17 @@ def fold_character(character: str) -> str:
 
 
 _LEET = bytes.maketrans(b"013457@$", b"oieastas")
-_SIGN_IN_WORD = re.compile(rb"[@$](?<=[a-z][@$])(?=[a-z])")
-# A digit that may stand for a letter, beside a letter.
-_BESIDE = re.compile(rb"[013457](?:(?<=[a-z][013457])|(?=[a-z]))")
-_NO_LETTERS = bytes(set(range(256)) - set(b"abcdefghijklmnopqrstuvwxyz"))
-
-
-# Letters and digits as 'a', all else as ' '.
-_KINDS = bytes(ord("a" if chr(code).isascii() and chr(code).isalnum() else " ") for code in range(256))
+# Patterns start with the sign itself, which is quicker to find than one of several.
+_SIGNS_IN_WORD = [
+    (b"@", re.compile(rb"@(?<=[a-z]@)(?=[a-z])")),
+    (b"$", re.compile(rb"\$(?<=[a-z]\$)(?=[a-z])")),
+]
+# Letters as 'a', digits that may stand for one as '0', other digits as '2', all else as ' '.
+_KINDS = bytearray(b" " * 256)
+for _kind, _codes in ((b"a", b"abcdefghijklmnopqrstuvwxyz"), (b"0", b"013457"), (b"2", b"2689")):
+    for _code in _codes:
+        _KINDS[_code] = _kind[0]
+_BESIDE = re.compile(rb"0(?:(?<=a0)|(?=a))")
 
 
 def read_leet(text: bytes) -> bytes:
@@ -89,22 +92,22 @@ def read_leet(text: bytes) -> bytes:
     >>> read_leet(b"tru5t m4n ca$h, not 10ms, b2b, a1, 3d or 1984")
     b'trust man cash, not 10ms, b2b, a1, 3d or 1984'
     """
-    if b"@" in text or b"$" in text:
-        text = _SIGN_IN_WORD.sub(lambda match: match[0].translate(_LEET), text)
-    match = _BESIDE.search(text)
+    for sign, in_word in _SIGNS_IN_WORD:
+        if sign in text:
+            text = in_word.sub(sign.translate(_LEET), text)
+    kinds = text.translate(_KINDS)
+    match = _BESIDE.search(kinds)
     if match is None:
         return text
-    kinds = text.translate(_KINDS)
     out = bytearray(text)
     while match is not None:
         near = match.start()
         start, end = kinds.rfind(b" ", 0, near) + 1, kinds.find(b" ", near)
         end = len(kinds) if end < 0 else end
-        word = text[start:end]
-        letters = len(word.translate(None, _NO_LETTERS))
-        if letters >= 2 and 2 * letters > len(word):
-            out[start:end] = word.translate(_LEET)
-        match = _BESIDE.search(text, end)
+        letters = kinds.count(b"a", start, end)
+        if letters >= 2 and 2 * letters > end - start:
+            out[start:end] = text[start:end].translate(_LEET)
+        match = _BESIDE.search(kinds, end)
     return bytes(out)
 
 

@@ -9,7 +9,7 @@ from ..errors import BadUsage
 from .context import Quotes, is_denied_or_mentioned
 from .language import language_of
 from .lexicon import Lexicon, load_lexicon
-from .matcher import Match
+from .matcher import Match, Matcher
 from .normalize import BETWEEN, Folded, Offsets, fold
 from .records import Flag, Scan
 
@@ -32,8 +32,10 @@ def scan(text: str) -> Scan:
     return _remembered(text) if len(text) <= SHORT else _scan(text)
 
 
-def scan_many(texts: Iterable[str]) -> list[Scan]:
+def scan_many(texts: Iterable[str], of: frozenset[str] | None = None) -> list[Scan]:
     """The scan of each text, as by `scan`; texts are searched together, and repeats once.
+
+    With `of` only flags of these traits and categories, which is quicker.
 
     >>> [result.count for result in scan_many(["Act now!", "We met and left.", "Act now!"])]
     [1, 0, 1]
@@ -43,7 +45,7 @@ def scan_many(texts: Iterable[str]) -> list[Scan]:
     ordered = list(texts)
     scans: dict[str, Scan] = {}
     for batch in _batches(dict.fromkeys(ordered)):
-        scans.update(zip(batch, _scan_together(batch), strict=True))
+        scans.update(zip(batch, _scan_together(batch, of), strict=True))
     return [scans[text] for text in ordered]
 
 
@@ -52,13 +54,13 @@ def forget() -> None:
     _remembered.cache_clear()
 
 
-def _scan(text: str) -> Scan:
+def _scan(text: str, of: frozenset[str] | None = None) -> Scan:
     lexicon = load_lexicon()
     folded = fold(text if len(text) <= LONGEST else text[:LONGEST])
     language = language_of(folded)
     matches = lexicon.matcher.find(folded.text) if language is not None else None
     return Scan(
-        _flags(lexicon, folded, matches) if matches else (),
+        _flags(lexicon, folded, matches, of) if matches else (),
         folded.text.count(b" ") + 1,
         language,
         lexicon.version,
@@ -86,13 +88,13 @@ def _batches(texts: Iterable[str]) -> Iterator[list[str]]:
         yield batch
 
 
-def _scan_together(texts: list[str]) -> list[Scan]:
+def _scan_together(texts: list[str], of: frozenset[str] | None) -> list[Scan]:
     """Fold and search several texts in one pass; no match crosses the separators."""
     if len(texts) == 1:
-        return [_scan(texts[0])]
+        return [_scan(texts[0], of)]
     lexicon = load_lexicon()
     folded = fold(BETWEEN.join(texts), joined=True)
-    matches = lexicon.matcher.find(folded.text)
+    matches = _matcher(of).find(folded.text)
     spaced = folded.spaced.split(b"\0")
     scans: list[Scan] = []
     base = at = 0
@@ -104,13 +106,31 @@ def _scan_together(texts: list[str]) -> list[Scan]:
             at += 1
         flags: tuple[Flag, ...] = ()
         if at > first and language is not None:
-            flags = _flags(lexicon, item, [(what, a - base, b - base) for what, a, b in matches[first:at]])
+            own = [(what, a - base, b - base) for what, a, b in matches[first:at]]
+            # With `of` again with all phrases, since another may overlap.
+            flags = _flags(lexicon, item, own if of is None else lexicon.matcher.find(text), of)
         scans.append(Scan(flags, text.count(b" ") + 1, language, lexicon.version))
         base = end + 1
     return scans
 
 
-def _flags(lexicon: Lexicon, folded: Folded, matches: list[Match]) -> tuple[Flag, ...]:
+@lru_cache(maxsize=8)
+def _matcher(of: frozenset[str] | None) -> Matcher:
+    """The matcher of the phrases of some traits and categories, or of all."""
+    lexicon = load_lexicon()
+    if of is None:
+        return lexicon.matcher
+    entries = enumerate(lexicon.entries)
+    return lexicon.matcher.only({number for number, entry in entries if not of.isdisjoint(entry[:2])})
+
+
+def _flags(
+    lexicon: Lexicon, folded: Folded, matches: list[Match], of: frozenset[str] | None
+) -> tuple[Flag, ...]:
+    if of is not None:
+        matches = [match for match in matches if not of.isdisjoint(lexicon.entries[match[0]][:2])]
+        if not matches:
+            return ()
     offsets, quotes = Offsets(folded, matches[-1][2]), Quotes(folded.original)
     flags = []
     for number, start, end in matches:

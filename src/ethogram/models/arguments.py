@@ -8,6 +8,7 @@ from typing import Any
 PATHS = ("path", "file_path", "filepath", "filename", "file_name", "file", "notebook_path", "target_file")
 FOLDERS = ("directory", "dir", "folder", "dir_path", "cwd_path")
 COMMANDS = ("command", "cmd", "bash_command", "shell_command", "script", "code")
+_PATH_NAMES = frozenset((*PATHS, *FOLDERS))
 EDITOR = frozenset(
     ("view", "create", "str_replace", "insert", "undo_edit", "delete", "rename", "write", "edit")
 )
@@ -20,6 +21,8 @@ def path_in(arguments: Mapping[str, Any]) -> str | None:
     >>> path_in({"file_path": "a.py"}), path_in({"command": "sed -i s/a/b/ x"})
     ('a.py', None)
     """
+    if _PATH_NAMES.isdisjoint(arguments):  # as mostly, and quicker than to try each
+        return None
     values = (arguments.get(key) for key in (*PATHS, *FOLDERS))
     return next((item for item in values if isinstance(item, str) and item and "\n" not in item), None)
 

@@ -10,6 +10,8 @@ from types import MappingProxyType
 
 STATUSES = ("experimental", "shadow", "stable", "retired")
 """Statuses of a pattern."""
+EVIDENCE = ("unproven",)
+"""What real data say about a pattern, where its file says so."""
 ACTIVE_STATUSES = ("stable", "shadow")
 """Statuses of patterns that run by default."""
 RUNGS = ("nudge", "remind", "ask", "stop")

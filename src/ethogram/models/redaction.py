@@ -157,7 +157,7 @@ def _is_mail(text: str) -> bool:
 
 
 _PRIVATE_KEY = r"(?s)-----BEGIN [A-Z0-9 ]{0,40}KEY[A-Z ]{0,10}-----.*?(?:-----END [A-Z0-9 ]{0,50}-----|\Z)"
-_NAMED = rf"(?i)([\w-]{{0,40}}(?:{_NAMES})[\"']?\s{{0,3}}[:=]\s{{0,3}})(?!bearer\s|basic\s){_VALUE}"
+_NAMED = rf"(?i)((?:{_NAMES})[\"']?\s{{0,3}}[:=]\s{{0,3}})(?!bearer\s|basic\s){_VALUE}"
 _OPTION = rf"(?i)(--?(?:{_NAMES})\s{{1,3}})(?!-){_VALUE}"
 _BEARER = r"(?i)\b((?:bearer|basic)\s{1,3})([A-Z0-9._~+/=-]{8,})"
 _STATED = r"(?i)(\bpass(?:word|phrase|code)\s{1,3}is:?\s{1,3})(\S{1,200})"
@@ -210,12 +210,13 @@ def mask(text: str, keep: Iterable[str] = ()) -> str:
     if not _HINT.search(text):
         return text
     exceptions = tuple(keep)
+    lowered = text.lower() if text.isascii() else None
     for pattern, replace, signs in RULES:
-        if signs and text.isascii():
+        if lowered is not None and signs and not any(sign in lowered for sign in signs):
+            continue
+        before, text = text, pattern.sub(_except(replace, exceptions), text)
+        if lowered is not None and text != before:
             lowered = text.lower()
-            if not any(sign in lowered for sign in signs):
-                continue
-        text = pattern.sub(_except(replace, exceptions), text)
     return text
 
 

@@ -9,6 +9,7 @@ import msgspec
 
 from ..errors import Fault
 from ..fields import Amount, Count, Name, RecordStruct, Severity, Status, one_of
+from ..models.constants import EVIDENCE
 
 
 class PatternWritten(RecordStruct):
@@ -29,6 +30,8 @@ class PatternRow(RecordStruct):
     status: Status
     on: bool
     """Whether it is matched unless the command says otherwise."""
+    evidence: Annotated[str, one_of(*EVIDENCE)] | None
+    """`unproven`: on real data no more detections than in shuffled histories, or none at all."""
     shape: Name
     severities: Sequence[Severity]
     title: str

@@ -14,12 +14,13 @@ from ..language.parser import parse_patterns
 from ..language.vocabulary import Vocabulary
 from ..language.yaml_source import Fields, Items, Node, Scalar, plain, read_yaml_file
 from ..models import stable_hash
+from ..models.constants import EVIDENCE
 from ..models.slotted import dataclass, field, replace
 from .examples import KEYS as EXAMPLE_KEYS
 from .examples import Example, names_in, read_examples
 
 REQUIRED = ("name", "title", "description", "shape", "examples")
-TEXTS = ("description", "triage", "author", "date", "modified", "id")
+TEXTS = ("description", "triage", "author", "date", "modified", "id", "evidence")
 LISTS = ("false_positives", "misses", "references", "tags", "related")
 MEANING = (
     "name", "title", "status", "cause", "confirms", "group_by", "parameters", "define", "for_each",
@@ -101,6 +102,10 @@ def check_pattern(
     lists = {key: list(read.texts(node.get(key), key)) for key in LISTS}
     if words["id"] and not _UUID.fullmatch(words["id"]):
         read.fault(node.get("id") or node, "id is a UUID in lower case")
+    if words["evidence"] and words["evidence"] not in EVIDENCE:
+        near = did_you_mean(words["evidence"], EVIDENCE)
+        message = f"unknown evidence {words['evidence'][:40]!r}: expected {', '.join(EVIDENCE)}{near}"
+        read.fault(node.get("evidence") or node, message)
     if read.faults:
         raise BadPattern(sorted(read.faults))
     first = parsed.patterns[0]

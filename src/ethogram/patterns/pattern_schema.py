@@ -9,7 +9,7 @@ from __future__ import annotations
 from itertools import product
 from typing import Any
 
-from ..models.constants import STATUSES
+from ..models.constants import EVIDENCE, STATUSES
 from ..models.severity import SEVERITIES
 
 Schema = dict[str, Any]
@@ -49,6 +49,7 @@ def pattern_body() -> Schema:
             "name": NAME | {"description": "The file's name."},
             "title": TEXT,
             "status": {"enum": list(STATUSES)},
+            "evidence": {"enum": list(EVIDENCE)},
             "description": TEXT | {"description": "Conduct, not intent."},
             "triage": TEXT | {"description": "What a person should look at first."},
             "false_positives": _item_or_list(TEXT),

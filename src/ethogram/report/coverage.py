@@ -50,7 +50,7 @@ def coverage_lines(
         yield from left_out(analysis, batch)
         return
     no_match, not_applicable = without_match(analysis, library, batch)
-    lacking = Counter(each.program.name for each in analysis.insufficient)
+    lacking = analysis.insufficient.counts()
     if verbose:
         families = family_of(library)
         if no_match:
@@ -62,7 +62,7 @@ def coverage_lines(
         parts = [f"{plural(_files(names), 'pattern')} {what}" for names, what in counts if names]
         if lacking:
             what = f"with insufficient data for {plural(lacking.total(), 'history')}"
-            parts.append(f"{plural(_files(lacking), 'pattern')} {what}")
+            parts.append(f"{plural(_files(name for name, _ in lacking), 'pattern')} {what}")
         if parts:
             yield f"Checked: {', '.join(parts)} (--verbose lists them)."
     yield from evaluated_lines(analysis, library, batch, not_applicable)
@@ -218,13 +218,8 @@ def insufficient_lines(analysis: Analysis, every: bool) -> Iterator[str]:
     if every:
         yield from (f"  {_history_line(each)}" for each in analysis.insufficient)
         return
-    for (name, reason), n in sorted(reasons(analysis).items()):
+    for (name, reason), n in sorted(analysis.insufficient.counts().items()):
         yield f"  {clean(name)}: {plural(n, 'history')}: {clean(reason)}"
-
-
-def reasons(analysis: Analysis) -> Counter[tuple[str, str]]:
-    """(pattern, reason) -> how many histories have insufficient data for it."""
-    return Counter((each.program.name, each.reason) for each in analysis.insufficient)
 
 
 def _history_line(each: Insufficient) -> str:

@@ -137,7 +137,7 @@ def page(
         **_views(analysis.traces.untimed),
         **_runs(runs, numbers if detections else {}),
         coverage=covered or Coverage(),
-        reasons=sorted(coverage.reasons(analysis).items()),
+        reasons=sorted(analysis.insufficient.counts().items()),
         untrusted=list(coverage.untrusted_rows(hidden)),
         untrusted_file=clean(hidden[0][1].untrusted) if hidden else "",
         **LIMITS,

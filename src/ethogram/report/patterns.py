@@ -22,7 +22,7 @@ def pattern_rows(records: Iterable[Record]) -> Iterator[str]:
     rows = [
         (
             str(record["name"]),
-            str(record["status"]) + ("" if record["on"] else " (off)"),
+            _status(record),
             str(record["shape"]),
             ", ".join(record["severities"]),
             str(record["title"]),
@@ -38,7 +38,7 @@ def pattern_lines(record: Record, origins: Mapping[str, str]) -> list[str]:
         f"{record['name']}: {record['title']}",
         record["description"] or "",
         "",
-        f"status: {_status(record, origins)}",
+        f"status: {_status(record)}{_origin(record, origins)}",
         f"severity: {', '.join(record['severities'])}",
         f"version: {', '.join(record['versions'].values())}",
         f"cause: {record['cause']}",
@@ -59,10 +59,15 @@ def pattern_lines(record: Record, origins: Mapping[str, str]) -> list[str]:
     return [printable(line) for line in lines]
 
 
-def _status(record: Record, origins: Mapping[str, str]) -> str:
-    text = record["status"] + ("" if record["on"] else " (off)")
+def _status(record: Record) -> str:
+    """The status, whether it is off, and what real data say."""
+    text = str(record["status"]) + ("" if record["on"] else " (off)")
+    return f"{text}, {record['evidence']}" if record["evidence"] else text
+
+
+def _origin(record: Record, origins: Mapping[str, str]) -> str:
     origin = origins.get(f"status.{record['name']}")
-    return text if origin is None else f"{text}, from {origin}"
+    return "" if origin is None else f", from {origin}"
 
 
 def _parameter(record: Record) -> str:

@@ -4,15 +4,27 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence, Set
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from .. import registry
 from ..errors import BadUsage, EthogramError, did_you_mean
 from ..models import Event, Value, stable_hash
+from ..models.event import rounded
 from ..models.slotted import dataclass, field
 from .options import Options
+
+if TYPE_CHECKING:
+    from collections import Counter
+    from collections.abc import Iterator
+    from typing import Protocol
+
+    class EventFields(Protocol):
+        """The fields of all events of an input, in order."""
+
+        def values(self, *names: str) -> Iterator[Any]: ...
+        def counts(self, *names: str) -> Counter[Any]: ...
 
 # A plain function measures one event; a class also carries a small state from event to event::
 #
@@ -38,6 +50,10 @@ Step = Callable[..., tuple[Any, State]]
 """Takes an event, the state, the options and with `summarize` a call; gives the value or None, and the next
 state."""
 
+AtOnce = Callable[["EventFields", Set[str], Mapping[str, Sequence[Any]]], Mapping[str, Sequence[Any]]]
+"""Takes the fields of all events in order, the names of signals, and the values of those they need; gives the
+values by name: what the steps would give at each event, one after the other."""
+
 Range = tuple[float, float] | tuple[str, ...] | None
 """The lowest and highest number, both included; or the categories; or None for any category."""
 
@@ -47,6 +63,8 @@ COSTS = ("free", "cheap", "model")
 SCOPES = ("subject", "thread", "run", "text")
 """Whose state a signal carries on: the subject's, the thread's, that of the subject in one thread, or that of
 one text."""
+MAX_TEXTS = 100_000
+"""Texts remembered by signals about copies; the one not seen for longest is forgotten."""
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
 
 T = TypeVar("T", bound=Callable[..., Any])
@@ -89,6 +107,8 @@ class Signal:
     """The name of its state: its own, or one shared by several signals, which then share their version."""
     together: Step | None = field(default=None, repr=False, compare=False)
     """Measures all signals that share a state at once; returns their values by name."""
+    at_once: AtOnce | None = field(default=None, repr=False, compare=False)
+    """Measures it, and those that have the same function, at all events of an input."""
     kinds_by: Callable[[Options], frozenset[str]] | None = field(default=None, repr=False, compare=False)
     """Selects among `kinds` by the settings."""
     summarize: Callable[[Any, Options], Any] | None = field(default=None, repr=False, compare=False)
@@ -143,12 +163,13 @@ def signal(
     kinds: tuple[str, ...] | None = None,
     reads: tuple[str, ...] = (),
     summarize: Callable[..., Any] | None = None,
+    at_once: AtOnce | None = None,
 ) -> Callable[[T], T]:
     """The decorator: registers a function or class as a signal and gives it back unchanged."""
     more: dict[str, Any] = {"cost": cost, "version": version, "needs": needs, "kinds": kinds, "reads": reads}
 
     def decorate(made: T) -> T:
-        built = make(made, name, range, summarize=summarize, **more)
+        built = make(made, name, range, summarize=summarize, at_once=at_once, **more)
         registry.signals.add(name, built)
         return made
 
@@ -166,6 +187,7 @@ def make(
     kinds: tuple[str, ...] | None = None,
     reads: tuple[str, ...] = (),
     summarize: Callable[..., Any] | None = None,
+    at_once: AtOnce | None = None,
 ) -> Signal:
     """The signal that a function or class describes, not registered; a mistake in it is BadUsage."""
     description = (made.__doc__ or "").strip().partition("\n")[0].strip()
@@ -176,7 +198,7 @@ def make(
         state["summary"], state["summarize"] = summarize.__name__, _with_options(summarize)
     state["kinds"], state["reads"] = None if kinds is None else frozenset(kinds), reads
     step = _stateful(name, made) if isinstance(made, type) else _stateless(name, made)
-    built = Signal(name, description, allowed, cost, version, step, tuple(needs), **state)
+    built = Signal(name, description, allowed, cost, version, step, tuple(needs), at_once=at_once, **state)
     # As functools.wraps does, so that a clash of two names can say where each was written.
     vars(built).update(__module__=made.__module__, __qualname__=made.__qualname__)
     return built
@@ -203,13 +225,14 @@ def bounds(allowed: Range) -> tuple[float, float] | None:
 
 
 def checked(item: Signal, value: object, event: Event) -> Value:
-    """The value as a reading, or an error that names the signal, the value and its range."""
+    """The value as a reading, rounded; or an error that names the signal, the value and its range."""
     limits = item.limits
     if limits is None:
         if isinstance(value, str) and (item.range is None or value in item.range):
             return value
     elif isinstance(value, (int, float)) and math.isfinite(value) and limits[0] <= value <= limits[1]:
-        return float(value)
+        number: float = rounded(float(value))
+        return number
     raise EthogramError(
         f"signal {item.name!r} measured {value!r:.80} at event {event.id!r:.80}; "
         f"its range is {describe_range(item.range)}"
@@ -277,9 +300,10 @@ def _stateful(name: str, made: Callable[[], Any]) -> Step:
 
     def step(event: Event, state: State, options: Options, call: Any = None) -> tuple[Any, State]:
         try:
-            if takes_call:
-                more = {"options": options} if takes_options else {}
-                value, moved = measure(event, state, call=call, **more)
+            if takes_call and takes_options:
+                value, moved = measure(event, state, call=call, options=options)
+            elif takes_call:
+                value, moved = measure(event, state, call=call)
             elif takes_options:
                 value, moved = measure(event, state, options=options)
             else:
@@ -296,9 +320,10 @@ def _stateless(name: str, made: Callable[..., Any]) -> Step:
 
     def step(event: Event, state: State, options: Options, call: Any = None) -> tuple[Any, State]:
         try:
+            if takes_call and takes_options:
+                return made(event, call=call, options=options), None
             if takes_call:
-                more = {"options": options} if takes_options else {}
-                return made(event, call=call, **more), None
+                return made(event, call=call), None
             return (made(event, options=options) if takes_options else made(event)), None
         except Exception as error:
             raise _signal_error(name, event, error) from error

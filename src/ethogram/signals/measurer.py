@@ -8,15 +8,17 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from .. import registry
 from ..errors import BadUsage
 from ..models import Event, Value
-from ..models.event import rounded
 from .agent.tool_calls import NONE, pair
-from .base import STEPS, Signal, State, Unmeasured, checked, lookup
+from .base import MAX_TEXTS, STEPS, Signal, State, Unmeasured, checked, lookup
 from .options import Options
+
+if TYPE_CHECKING:
+    from .base import EventFields
 
 Shape = tuple[str, bool, bool, bool]
 """The kind of an event, and whether it has no thread, no text and no attributes."""
@@ -33,8 +35,6 @@ CALLS = "pending calls"
 """The state that pairs the tool calls of a run with their results; no signal can have this name."""
 CALLS_VERSION = 1
 MAX_REASONS = 100
-MAX_TEXTS = 100_000
-"""Texts remembered by signals about copies; the one not seen for longest is forgotten."""
 MAX_RUNS = 256
 """Runs of one subject whose states are stored; the least recently active is dropped."""
 OTHER = "other reasons"
@@ -144,29 +144,28 @@ class Measurer:
             moved.append(("run", CALLS, state))
         readings: dict[str, Value] = {}
         scorers: dict[str, str] = {}
-        for signal in about.signals:
-            name, scope = signal.name, signal.scope
+        for signal, name, scope, keeps, start, together, step, summary in about.parts:
             own = NO_SLOTS if scope is None else slots[scope]
             if own is None or (scope is None and name in supplied):
                 continue
-            if signal.together is not None:
-                if (values := shared.get(signal.keeps)) is None:
-                    before = own.get(signal.keeps, signal.start)
-                    values, state = signal.together(event, before, options)
-                    shared[signal.keeps] = values
+            if together is not None:
+                if (values := shared.get(keeps)) is None:
+                    before = own.get(keeps, start)
+                    values, state = together(event, before, options)
+                    shared[keeps] = values
                     if scope is not None and state is not before:
-                        moved.append((scope, signal.keeps, state))
+                        moved.append((scope, keeps, state))
                 value = values.get(name)
             elif scope is None:
-                value, _ = signal.step(event, None, options)
+                value, _ = step(event, None, options)
             else:
-                before = own.get(signal.keeps, signal.start)
-                if signal.summarize is None:
-                    value, state = signal.step(event, before, options)
+                before = own.get(keeps, start)
+                if summary:
+                    value, state = step(event, before, options, calls.get(summary))
                 else:
-                    value, state = signal.step(event, before, options, calls.get(signal.summary))
+                    value, state = step(event, before, options)
                 if state is not before:
-                    moved.append((scope, signal.keeps, state))
+                    moved.append((scope, keeps, state))
             if value is None or name in supplied:
                 continue
             if isinstance(value, Unmeasured):
@@ -176,7 +175,7 @@ class Measurer:
                 # One copy, which later signals see the readings of earlier ones on.
                 readings, scorers = dict(supplied), dict(event.scorers)
                 event = event.read_as(readings, scorers)
-            readings[name], scorers[name] = rounded(checked(signal, value, event)), signal.scorer
+            readings[name], scorers[name] = checked(signal, value, event), signal.scorer
         if slots:
             self._keep(original, slots, moved)
         for name, reason in reasons:
@@ -213,6 +212,30 @@ class Measurer:
             _keep_newest(self._threads, (source, event.thread), own, self.most_threads)
         if event.text is not None and (own := slots.get("text")):
             _keep_newest(self._texts, (source, str(_mark(event.text))), own, MAX_TEXTS)
+
+    def at_once(
+        self, events: EventFields, supplied: Collection[str]
+    ) -> dict[str, tuple[Sequence[Any], str]] | None:
+        """The values of all events and their scorer, by signal; None where they must be measured in turn.
+
+        Nothing is remembered of the events, which have readings of the `supplied` names.
+        """
+        if any(signal.at_once is None or signal.name in supplied for signal in self.signals):
+            return None
+        if not events.counts("kind").keys().isdisjoint(STEPS):  # which may be without their texts
+            return None
+        values: dict[str, Sequence[Any]] = {}
+        for signal in self.signals:
+            if signal.at_once is not None and signal.name not in values:
+                names = {other.name for other in self.signals if other.at_once is signal.at_once}
+                values |= signal.at_once(events, names, values)
+        for name, column in values.items():
+            if Unmeasured in set(map(type, column)):
+                for value in column:
+                    if isinstance(value, Unmeasured):
+                        self._count(name, value.reason)
+                values[name] = [None if isinstance(value, Unmeasured) else value for value in column]
+        return {signal.name: (values[signal.name], signal.scorer) for signal in self.signals}
 
     def rows_about(
         self, fields: Mapping[str, Sequence[Any]], readings: Collection[str], count: int
@@ -356,10 +379,15 @@ class _OfShape:
     `starts`: where all of them wait for a reading before they start, those readings by the name of the state.
     """
 
-    __slots__ = ("scopes", "signals", "starts", "summaries")
+    __slots__ = ("parts", "scopes", "signals", "starts", "summaries")
 
     def __init__(self, signals: list[Signal], kind: str) -> None:
         self.signals = signals
+        # Looked up once, since it is needed of every event.
+        self.parts = [
+            (item, item.name, item.scope, item.keeps, item.start, item.together, item.step, item.summary)
+            for item in signals
+        ]
         self.summaries = {
             signal.summary: signal.summarize
             for signal in signals

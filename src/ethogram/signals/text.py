@@ -5,18 +5,30 @@ from __future__ import annotations
 import hashlib
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping, Sequence, Set
 from functools import lru_cache
+from typing import TYPE_CHECKING, Any
 
 from ..lexicon.lexicon import read_categories
 from ..models import TRAITS, Event
-from .base import Part, Range, Unmeasured, signal
+from .base import MAX_TEXTS, Part, Range, Unmeasured, signal
 from .options import Options
+
+if TYPE_CHECKING:
+    from ..lexicon.records import Scan
+    from .base import EventFields
+
+Values = Mapping[str, Sequence[Any]]
 
 # length: how much was written.
 
 
-@signal("length", range=(0, math.inf))
+def lengths(events: EventFields, names: Set[str], known: Values) -> Values:
+    """The length of each event."""
+    return {"length": [_length(*fields) for fields in events.values("text", "attributes")]}
+
+
+@signal("length", range=(0, math.inf), at_once=lengths)
 def length(event: Event) -> float | None:
     """Characters of the text, or the attribute `length` where the text itself was not kept.
 
@@ -25,9 +37,13 @@ def length(event: Event) -> float | None:
     >>> length(Event.sample(text="Hello!")), length(Event.sample(attributes={"length": 240}))
     (6.0, 240.0)
     """
-    if event.text is not None:
-        return float(len(event.text))
-    value = event.attributes.get("length")
+    return _length(event.text, event.attributes)
+
+
+def _length(text: str | None, attributes: Mapping[str, Any]) -> float | None:
+    if text is not None:
+        return float(len(text))
+    value = attributes.get("length")
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return None
     return float(value) if 0 <= value < 1e300 else None
@@ -77,6 +93,8 @@ FLAGS: tuple[tuple[str, Range, str], ...] = (
     ),
 )
 """Name, range and meaning of each."""
+TOTALS = {"flags", "flags_negative"}
+"""Those that count flags of several traits."""
 _NO_FLAGS: Mapping[str, float] = {name: 0.0 for name, _, _ in FLAGS}
 _UNKNOWN = dict.fromkeys(_NO_FLAGS, Unmeasured("the text is in no language that the lexicon knows"))
 
@@ -91,16 +109,35 @@ def measure_flags(
     # Imported here, so that other signals do not load the lexicon.
     from ..lexicon.scanner import scan
 
-    result = scan(event.text)
+    return _counts(scan(event.text)), None
+
+
+def all_flags(events: EventFields, names: Set[str], known: Values) -> Values:
+    """The phrases of the lexicon in each text."""
+    from ..lexicon.scanner import scan_many
+
+    texts = [
+        None if copy == 1.0 else text for text, copy in zip(events.values("text"), known["copy"], strict=True)
+    ]
+    different = [text for text in dict.fromkeys(texts) if text is not None]
+    of = None if names & TOTALS else frozenset(name.removeprefix("flags_") for name in names)
+    counts: dict[str | None, Mapping[str, float | Unmeasured]] = dict(
+        zip(different, map(_counts, scan_many(different, of)), strict=True)
+    )
+    counts[None] = {}
+    return {name: [counts[text].get(name) for text in texts] for name in names}
+
+
+def _counts(result: Scan) -> Mapping[str, float | Unmeasured]:
     if not result.measured:
-        return _UNKNOWN, None
+        return _UNKNOWN
     if not result.flags:
-        return _NO_FLAGS, None
-    counts = {**(result.by_trait or {}), **(result.by_category or {})}
-    values = {**_NO_FLAGS, **{f"flags_{name}": float(count) for name, count in counts.items()}}
+        return _NO_FLAGS
+    by_name = {**(result.by_trait or {}), **(result.by_category or {})}
+    values = {**_NO_FLAGS, **{f"flags_{name}": float(count) for name, count in by_name.items()}}
     values["flags"], values["flags_negative"] = float(result.count or 0), float(result.negative or 0)
     values["flags_hard_constraint"] = float(bool(result.hard_constraint))
-    return values, None
+    return values
 
 
 for _name, _range, _meaning in FLAGS:
@@ -108,7 +145,7 @@ for _name, _range, _meaning in FLAGS:
     _made = type(
         f"Flags_{_name}", (Part,), {**_body, "keeps": "flags", "together": staticmethod(measure_flags)}
     )
-    signal(_name, range=_range, needs=("copy",))(_made)
+    signal(_name, range=_range, needs=("copy",), at_once=all_flags)(_made)
 
 
 # copied_by and copy: the same text again, from others and from the subject itself.
@@ -117,7 +154,7 @@ MOST_SUBJECTS = 64
 """Subjects remembered for one text: copies by more are counted as so many."""
 
 Known = tuple[str, ...]
-"""Short digests of the subjects who wrote the text, the newest last."""
+"""The subjects who wrote the text, the newest last; where it is stored, short digests of them."""
 
 
 @lru_cache(maxsize=1024)
@@ -127,10 +164,35 @@ def _digest(subject: str) -> str:
 
 def measure_copies(event: Event, state: Known, options: Options) -> tuple[Mapping[str, float], Known]:
     """How many subjects wrote the text so far, whether this one did before, and all who did."""
-    mark = _digest(event.subject)
-    again = mark in state
-    known = state if again else (*state, mark)[-MOST_SUBJECTS:]
-    return {"copied_by": float(len(known)), "copy": float(again)}, known
+    known = _with_writer(state, _digest(event.subject))
+    return {"copied_by": float(len(known)), "copy": float(known is state)}, known
+
+
+def all_copies(events: EventFields, names: Set[str], known: Values) -> Values:
+    """The same of each event."""
+    from ..lexicon.near_duplicates import marks
+
+    held: dict[tuple[str, Hashable], Known] = {}
+    copied_by: list[float | None] = []
+    copy: list[float | None] = []
+    rows = zip(events.values("source", "subject"), marks(events.values("text")), strict=True)
+    for (source, subject), mark in rows:
+        if mark is None:
+            copied_by.append(None)
+            copy.append(None)
+            continue
+        before = held.pop((source, mark), ())
+        held[source, mark] = after = _with_writer(before, subject)
+        if len(held) > MAX_TEXTS:
+            del held[next(iter(held))]
+        copied_by.append(float(len(after)))
+        copy.append(float(after is before))
+    return {"copied_by": copied_by, "copy": copy}
+
+
+def _with_writer(known: Known, writer: str) -> Known:
+    """All who wrote a text, with this one; the same object where it is among them."""
+    return known if writer in known else (*known, writer)[-MOST_SUBJECTS:]
 
 
 class _Copies(Part):
@@ -141,7 +203,7 @@ class _Copies(Part):
     together = staticmethod(measure_copies)
 
 
-@signal("copied_by", range=(1, MOST_SUBJECTS))
+@signal("copied_by", range=(1, MOST_SUBJECTS), at_once=all_copies)
 class CopiedBy(_Copies):
     """How many different subjects have posted the same text so far, this one included.
 
@@ -152,7 +214,7 @@ class CopiedBy(_Copies):
     name = "copied_by"
 
 
-@signal("copy", range=(0, 1))
+@signal("copy", range=(0, 1), at_once=all_copies)
 class Copy(_Copies):
     """1.0 where the subject has posted the same text before."""
 

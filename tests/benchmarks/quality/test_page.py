@@ -38,9 +38,15 @@ def test_the_page_has_a_place_for_every_section() -> None:
 
 def test_false_alarms_have_a_column_for_each_severity() -> None:
     alarms = {"good_runs": 9, "any": 5, "medium": 3, "high": 1}
-    made = {"runs": 9, "patterns": {}, "false_alarms": alarms}
+    marked = {"marked": 6, "failed_marked": 1, "good_marked": 5, "precision": 1 / 6, "lift": 0.5,
+              "precision_interval": (0.03, 0.56), "lift_equal_length": None, "horizon": 4}  # fmt: skip
+    located = {"alarms": 7, "right": 4, "random": 2.25, "random_interval": [1, 4]}
+    made = {"runs": 9, "patterns": {"loop": {"any": marked, "high": marked}}, "false_alarms": alarms,
+            "located": {"loop": located}}  # fmt: skip
     text = list(runs({"false_alarms": alarms, "sets": {"made": made}}, "d1", "c1"))
     assert "| all | 9 | 5 | 3 | 1 |" in text
+    row = "| made (9) | `loop` | 6 | 1 | 5 | 0.17 (0.03 to 0.56) | 0.50 | - | 4 | 4 of 7 | 2.2 (1 to 4) |"
+    assert [line for line in text if "`loop`" in line] == [row]
     assert "commit `c1`; data `d1`" in text[0]
 
 

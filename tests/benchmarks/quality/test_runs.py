@@ -5,7 +5,9 @@ from __future__ import annotations
 import gzip
 import json
 
-from benchmarks.quality.runs import RunFacts, lift, marked, validate_runs
+from benchmarks.quality.runs import RunFacts, lift, locate, marked, validate_runs
+from ethogram.models import Detection
+from risk_makers import detection
 
 
 def facts(*runs: tuple[str, bool, int]) -> list[RunFacts]:
@@ -31,6 +33,25 @@ def test_what_only_marks_long_runs_has_no_lift_at_equal_length():
 def test_nothing_marked_says_nothing():
     found = marked(facts(("a", True, 5)), [])
     assert (found["marked"], found["precision"], found["horizon"]) == (0, None, None)
+
+
+def test_an_alarm_counts_where_half_of_its_steps_are_labelled_and_so_does_a_random_one():
+    places = {f"e{n}": n for n in range(1, 11)}
+    fact = RunFacts("a", True, 10, places, frozenset(range(1, 6)))
+    other = RunFacts("b", True, 10, places)
+
+    def alarm(run: str, first: int, last: int) -> tuple[str, Detection]:
+        return run, detection(first_event=f"e{first}", last_event=f"e{last}")
+
+    inside, outside, unlabelled = alarm("a", 4, 7), alarm("a", 5, 7), alarm("b", 1, 2)
+    found = locate([fact, other], [inside] * 30 + [outside] * 10 + [unlabelled])
+    assert found is not None
+    assert (found["alarms"], found["right"]) == (40, 30)
+    # Of seven places for four steps those from step 1 to 4 count, of eight for three those from 1 to 4.
+    assert abs(found["random"] - (30 * 4 / 7 + 10 * 4 / 8)) < 1
+    low, high = found["random_interval"]
+    assert low < found["random"] < high < 30
+    assert locate([fact, other], [unlabelled]) is None
 
 
 def record(run: str, label: str, repeats: int) -> dict:
@@ -59,6 +80,8 @@ def test_a_folder_of_runs_is_validated(tmp_path):
     assert found["false_alarms"] == {"good_runs": 2, "any": 0, "medium": 0, "high": 0}
     made = found["sets"]["made"]
     assert made["repetition"] == {"pairs": 12, "found": 12, "equal_pairs": 12, "equal_found": 12}
+    # The third and later of eight and of six equal steps, all of them labelled.
+    assert made["located"]["loop"]["right"] == made["located"]["loop"]["alarms"] == 2
     loop = made["patterns"]["loop"]["any"]
     assert (loop["marked"], loop["precision"], loop["lift"]) == (2, 1, 2)
     assert loop["horizon"] == 9

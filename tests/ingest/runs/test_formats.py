@@ -325,6 +325,43 @@ def test_run_records_without_all_times_have_those_of_the_step_before(tmp_path: P
     assert {event.at.second for event in batch.events} == {5}
 
 
+SAYS, ACTS, HELPS = ("agent", "message"), ("agent", "tool_call"), ("helper", "message")
+ASKS, SYSTEM = ("user", "message"), ("system", "message")
+
+
+@pytest.mark.parametrize(
+    ("steps", "marked"),
+    [
+        ([ASKS, ACTS, SAYS, ASKS], True),  # the agent acts first
+        ([ASKS, SAYS, HELPS, SAYS], True),  # several agents
+        ([ASKS, SAYS, SYSTEM, ACTS, ACTS], True),  # a plan, then nothing but work
+        ([ASKS, SAYS, SYSTEM, ASKS, ASKS, ACTS, ASKS], True),  # a scaffold speaks for the user
+        ([ASKS, SAYS, ASKS, ACTS, SAYS], False),  # a customer, and an agent that acts at last
+        ([ASKS, SAYS, SYSTEM, ACTS, ACTS, ACTS, SAYS, ASKS, SAYS], False),
+        ([ASKS, SAYS, SYSTEM, HELPS, ASKS, HELPS, HELPS], False),  # handed over to another agent
+        ([SYSTEM, ASKS, SAYS, ASKS], False),
+    ],
+)
+def test_what_a_user_writes_to_agents_at_work_is_a_task_and_a_conversation_is_none(
+    steps: list[tuple[str, str]], marked: bool, tmp_path: Path
+):
+    own = [
+        {"actor": who, "kind": kind, "text": f"text {n}", "tool": "bash"}
+        for n, (who, kind) in enumerate(steps)
+    ]
+    run, named = {"run_id": "r", "steps": own}, {"run_id": "s", "task": "text 0", "steps": own[:2]}
+    events = read(tmp_path, lines(run, named), "runs.jsonl").events
+    of_user = [event for event in events if event.attributes.get("role") == "user"]
+    assert {event.attributes.get("task_prompt", False) for event in of_user if event.thread == "r"} == {
+        marked
+    }
+    assert all(
+        event.attributes.get("task_prompt")
+        for event in of_user
+        if event.thread == "s" and event.text == "text 0"
+    )
+
+
 def test_run_records_with_unknown_kinds_and_faults(tmp_path: Path):
     odd = {
         **RECORDS,

@@ -141,11 +141,15 @@ def _std(selection: Selection, expr: Measure) -> Floats:
     # What has room in the end may wrap around on the way.
     room = selection.largest * 1e6 * int(n.max(initial=0)) < ROOT
     s, q = (selection.sums(what, 0.0 if room else math.inf) for what in "sq")
-    squares = n * q - s * s
-    if squares.dtype == object:
-        v: Floats = np.array([root(value) for value in squares], np.float64)
+    # In place: both are made for this, and new arrays would cost as much as the sums.
+    q *= n
+    s *= s
+    q -= s
+    if q.dtype == object:
+        v: Floats = np.array([root(value) for value in q], np.float64)
     else:
-        v = np.sqrt(squares.astype(np.float64))
+        v = q.astype(np.float64)
+        np.sqrt(v, out=v)
     v /= n * 1e6
     return v
 

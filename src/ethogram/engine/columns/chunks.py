@@ -21,7 +21,7 @@ from ..match import Match, Outcome
 from .expressions import Reader
 from .histories import NO_TIME, Block, Histories, Key, Membership, blocks, membership
 from .matches import continued, matches, named
-from .run import Part, notes, outcome, search
+from .run import Part, outcome, search, unjudged
 from .sequence import Firings
 from .table import EventTable, Ints, Mask
 from .windows import Selection, after
@@ -109,7 +109,7 @@ def _run_block(
     if not here.size:
         return part
     if program.timed_only and not here.timed:
-        part.lacking = notes(program, here, np.arange(len(keys))) if as_of is not None else []
+        part.unjudged = [unjudged(program, here, np.arange(len(keys)))] if as_of is not None else []
         return part
     memory = state.of(program.name)
     with np.errstate(all="ignore"):
@@ -126,7 +126,7 @@ def _run_block(
         lacking = [key in memory.tested and key not in memory.known for key in keys]
         least = program.body.at_least if isinstance(program.body, SilenceProgram) else 0
         short = here.lengths + here.before < least
-        part.lacking = notes(program, here, np.flatnonzero(np.array(lacking) | short))
+        part.unjudged = [unjudged(program, here, np.flatnonzero(np.array(lacking) | short))]
     return part
 
 

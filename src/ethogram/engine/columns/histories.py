@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -42,10 +42,12 @@ def blocks(table: EventTable, old_rows: int = 0, size: int = 0) -> Iterator[Bloc
     size = size or BLOCK_ROWS
     if not table.rows:
         return
-    order = by_subject(table.who)
-    who, timed = (table.who, table.timed) if order is None else (table.who[order], table.timed[order])
+    changes = _changes(table.who)
+    order, timed = by_subject(table.who, changes), table.timed
+    if order is not None:
+        changes, timed = _changes(table.who[order]), timed[order]
     turns = _changes(timed)
-    first = np.union1d(_changes(who), turns) if len(turns) else _changes(who)
+    first = np.union1d(changes, turns) if len(turns) else changes
     ends, turns = np.append(first, table.rows), np.append(turns, table.rows)
     start = 0
     while start < table.rows:
@@ -58,9 +60,12 @@ def blocks(table: EventTable, old_rows: int = 0, size: int = 0) -> Iterator[Bloc
         start = end
 
 
-def by_subject(who: Ints) -> Ints | None:
-    """An order of rows in which those of one subject stand together, or None where they already do."""
-    first = who[np.append(0, _changes(who))] if len(who) else who
+def by_subject(who: Ints, changes: Ints) -> Ints | None:
+    """An order of rows in which those of one subject stand together, or None where they already do.
+
+    `changes` are the rows of another subject than the row before.
+    """
+    first = who[np.append(0, changes)]
     if bool((first[1:] > first[:-1]).all()) or int(np.bincount(first).max(initial=0)) == 1:
         return None
     # By 16 bits at a time, which is several times as quick as by 64.
@@ -238,7 +243,7 @@ class Histories:
     @cached_property
     def keys(self) -> list[Key]:
         """Source and key of each history."""
-        return [self.key_at(row) for row in self.rows(self.starts).tolist()]
+        return list(self.keys_at(self.rows(self.starts)))
 
     @cached_property
     def whole(self) -> Histories:
@@ -279,13 +284,11 @@ class Histories:
         """The rows of the table at some positions."""
         return self.block.numbers(self.block_rows(positions))
 
-    def key_at(self, row: int) -> Key:
-        """Source and key of the history of a row of the table."""
-        table = self.block.table
-        source, subject = table.names[table.who[row]]
-        if self.member[0] == SUBJECT:
-            return source, (subject,)
-        return source, tuple(table.value("attribute", name, row) for name in self.member[0])
+    def keys_at(self, rows: Ints) -> Keys:
+        """Source and key of the history of each of some rows of the table."""
+        table, fields = self.block.table, self.member[0]
+        others = None if fields == SUBJECT else [table.values("attribute", name, rows) for name in fields]
+        return Keys(table.names, table.who[rows], others)
 
     def once(self, token: Any, make: Callable[[], Any]) -> Any:
         """Something made once for all programs."""
@@ -293,6 +296,27 @@ class Histories:
         if token not in memo:
             memo[token] = make()
         return memo[token]
+
+
+class Keys(Sequence[Key]):
+    """Sources and keys of histories; each is made when it is read."""
+
+    __slots__ = ("_names", "_values", "_who")
+
+    def __init__(
+        self, names: Sequence[tuple[str, str]], who: Ints, values: Sequence[list[Value]] | None
+    ) -> None:
+        self._names, self._who, self._values = names, who, values
+
+    def __len__(self) -> int:
+        return len(self._who)
+
+    def __getitem__(self, number: Any) -> Any:
+        source, subject = self._names[self._who[number]]
+        return source, (subject,) if self._values is None else tuple(own[number] for own in self._values)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return list, (list(self),)
 
 
 def first_known(first: Column, other: Column, size: int) -> Column:

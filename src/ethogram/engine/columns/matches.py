@@ -180,14 +180,14 @@ def matches(result: MatchColumns, shown: Sequence[str]) -> Iterator[tuple[int, i
     forms = [piece.form if isinstance(piece, Slot) else "" for piece in program.explanation]
     names = [name for name, _ in program.severities]
     is_sequence = isinstance(program.body, SequenceProgram)
-    fired, first, starts, last = (
-        here.rows(at).tolist() for at in (result.fired, result.first, here.starts[numbers], result.last)
-    )
+    begins = here.rows(here.starts[numbers])
+    fired, starts, keys = here.rows(result.fired).tolist(), begins.tolist(), here.keys_at(begins)
+    first, last = (table.ids(here.rows(at)) for at in (result.first, result.last))
     last_at, evidence = here.times[result.last].tolist(), list(_evidence(result))
     listed = sorted({row for own in evidence for _, row in own}.union(fired))
     events = dict(zip(listed, table.events(np.array(listed), shown), strict=True))
     for k, own in enumerate(evidence):
-        source, key = here.key_at(starts[k])
+        source, key = keys[k]
         closed = int(result.closed_at[k])
         text = "".join(
             piece if isinstance(piece, str) else write(piece[k], form)[:MOST_TEXT]
@@ -198,8 +198,8 @@ def matches(result: MatchColumns, shown: Sequence[str]) -> Iterator[tuple[int, i
             source,
             key,
             fired=events[fired[k]],
-            first=table.id_of(first[k]),
-            last=table.id_of(last[k]),
+            first=first[k],
+            last=last[k],
             last_at=last_at[k],
             count=int(result.count[k]),
             severity=names[int(result.severity[k])],

@@ -9,11 +9,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from ...ingest.reader import without_collection
 from ...language.ast import Expr
 from ...language.history import CAP
 from ...language.program import Program, SequenceProgram, SilenceProgram, ThresholdProgram
 from ...models import Event
-from ..match import NO_TIMES, Insufficient, Match, Outcome, lacking
+from ..match import NO_TIMES, Match, Outcome, Unjudged, lacking
 from .expressions import Reader
 from .histories import Block, Histories, blocks, membership
 from .matches import MatchColumns, matches, named, of_sequence, of_silence, of_threshold
@@ -31,11 +32,11 @@ MOST_WORKERS = 2
 
 @dataclass(slots=True)
 class Part:
-    """What one program found in one block, each with the row of its history's first event."""
+    """What one program found in one block: matches, each with the row of its history's first event."""
 
     checked: int = 0
     matches: list[tuple[int, Match]] = field(default_factory=list)
-    lacking: list[tuple[int, Insufficient]] = field(default_factory=list)
+    unjudged: list[Unjudged] = field(default_factory=list)
 
 
 def run(programs: Iterable[Program], events: Sequence[Event], *, as_of: int, cap: int = CAP) -> Outcome:
@@ -58,12 +59,13 @@ def run_table(
         block.forget()
         return parts
 
-    if workers > 1:
-        with ThreadPoolExecutor(workers) as pool:
-            parts = list(pool.map(look, blocks(table)))
-    else:
-        parts = [look(block) for block in blocks(table)]
-    return outcome([program for program, _ in chosen], parts)
+    with without_collection():
+        if workers > 1:
+            with ThreadPoolExecutor(workers) as pool:
+                parts = list(pool.map(look, blocks(table)))
+        else:
+            parts = [look(block) for block in blocks(table)]
+        return outcome([program for program, _ in chosen], parts)
 
 
 def outcome(programs: Sequence[Program], parts: Sequence[Sequence[Part]]) -> Outcome:
@@ -74,8 +76,7 @@ def outcome(programs: Sequence[Program], parts: Sequence[Sequence[Part]]) -> Out
         out.checked[program.name] = sum(part.checked for part in own)
         pairs = sorted((pair for part in own for pair in part.matches), key=lambda pair: pair[0])
         out.matches += [match for _, match in pairs]
-        notes = sorted((pair for part in own for pair in part.lacking), key=lambda pair: pair[0])
-        out.insufficient += [note for _, note in notes]
+        out.unjudged += [group for part in own for group in part.unjudged]
     return out
 
 
@@ -86,7 +87,7 @@ def run_block(program: Program, shown: Sequence[str], block: Block, as_of: int, 
     if not here.size:
         return part
     if program.timed_only and not here.timed:
-        part.lacking = notes(program, here, np.arange(len(here.starts)))
+        part.unjudged = [unjudged(program, here, np.arange(len(here.starts)))]
         return part
     reader = Reader(here, cap)
     with np.errstate(all="ignore"):
@@ -94,7 +95,7 @@ def run_block(program: Program, shown: Sequence[str], block: Block, as_of: int, 
         if result is not None:
             part.matches = [(row, match) for _, row, _, match in matches(result, shown)]
     short = here.lengths < (program.body.at_least if isinstance(program.body, SilenceProgram) else 0)
-    part.lacking = notes(program, here, np.flatnonzero(short | (tested & ~known)))
+    part.unjudged = [unjudged(program, here, np.flatnonzero(short | (tested & ~known)))]
     return part
 
 
@@ -148,12 +149,8 @@ def _known(reader: Reader, condition: Expr) -> Mask:
     return known
 
 
-def notes(program: Program, here: Histories, numbers: Ints) -> list[tuple[int, Insufficient]]:
-    """Histories that a program cannot judge, each with the row of its first event."""
+def unjudged(program: Program, here: Histories, numbers: Ints) -> Unjudged:
+    """Histories that a program cannot judge."""
     need, reason = lacking(program) if here.timed or not program.timed_only else (0, NO_TIMES)
-    rows = here.rows(here.starts[numbers]).tolist()
     have = (here.lengths + here.before)[numbers].tolist()
-    return [
-        (row, Insufficient(program, *here.key_at(row), count, need, reason))
-        for row, count in zip(rows, have, strict=True)
-    ]
+    return Unjudged(program, need, reason, here.keys_at(here.rows(here.starts[numbers])), have)

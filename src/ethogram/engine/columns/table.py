@@ -155,7 +155,7 @@ class EventTable(ABC):
     times: Ints
     timed: Mask
     who: Ints
-    names: list[tuple[str, str]]
+    names: Sequence[tuple[str, str]]
 
     def __init__(self, texts: Texts | None = None) -> None:
         self.texts = texts or Texts()
@@ -170,12 +170,12 @@ class EventTable(ABC):
         """The event of a row."""
 
     @abstractmethod
-    def id_of(self, row: int) -> str:
-        """The id of the event in a row."""
+    def ids(self, rows: Ints) -> list[str]:
+        """The ids of the events of some rows."""
 
     @abstractmethod
-    def events(self, rows: Ints, names: Collection[str]) -> list[Event]:
-        """The events of some rows, with at least the readings of some names."""
+    def events(self, rows: Ints, names: Collection[str] | None = None) -> list[Event]:
+        """The events of some rows, with all readings or at least those of some names."""
 
     @abstractmethod
     def _load(self, kind: str, name: str) -> Column: ...
@@ -247,17 +247,17 @@ class EventRows(EventTable):
     def event(self, row: int) -> Event:
         return self._events[row]
 
-    def id_of(self, row: int) -> str:
-        return self._events[row].id
+    def ids(self, rows: Ints) -> list[str]:
+        return [self._events[row].id for row in rows.tolist()]
 
-    def events(self, rows: Ints, names: Collection[str]) -> list[Event]:
+    def events(self, rows: Ints, names: Collection[str] | None = None) -> list[Event]:
         return [self._events[row] for row in rows.tolist()]
 
     def take(self, rows: Ints) -> EventTable:
         return EventRows([self._events[row] for row in rows.tolist()])
 
     def followed_by(self, later: EventTable) -> EventTable:
-        return EventRows([*self._events, *later.events(np.arange(later.rows), ())])
+        return EventRows([*self._events, *later.events(np.arange(later.rows))])
 
     @cached_property
     def _readings(self) -> dict[str, tuple[list[int], list[Any]]]:
@@ -305,6 +305,21 @@ class _Evaluated:
         return False
 
 
+class Names(Sequence[tuple[str, str]]):
+    """The subjects of one source, each with it."""
+
+    __slots__ = ("source", "words")
+
+    def __init__(self, source: str, words: Sequence[str]) -> None:
+        self.source, self.words = source, words
+
+    def __len__(self) -> int:
+        return len(self.words)
+
+    def __getitem__(self, number: Any) -> Any:
+        return self.source, self.words[number]
+
+
 class LineTable(EventTable):
     """A table of event lines; `measured` has the events that were given further readings, by row."""
 
@@ -314,8 +329,8 @@ class LineTable(EventTable):
         self.times = lines.times
         self.timed = np.broadcast_to(np.array(lines.timed), (len(lines),))
         subjects = coded(lines.fields["subject"])
-        self.who = subjects.codes.astype(np.int64)
-        self.names = [(lines.source, subject) for subject in subjects.words]
+        self.who = subjects.codes.astype(np.int64, copy=False)
+        self.names = Names(lines.source, subjects.words)
         if "source" in lines.fields:
             sources = coded(lines.fields["source"])
             pairs, self.who = np.unique(sources.codes * len(self.names) + self.who, return_inverse=True)
@@ -323,20 +338,20 @@ class LineTable(EventTable):
             self.names = [(sources.words[source], subjects.words[subject]) for source, subject in places]
 
     def event(self, row: int) -> Event:
-        return self.measured.get(row) or self.lines.event(row)
+        return self.lines.event(row)
 
-    def id_of(self, row: int) -> str:
-        return self.lines.id_of(row)
+    def ids(self, rows: Ints) -> list[str]:
+        return self.lines.ids_of(rows)
 
-    def events(self, rows: Ints, names: Collection[str]) -> list[Event]:
-        return [self.event(row) for row in rows.tolist()]
+    def events(self, rows: Ints, names: Collection[str] | None = None) -> list[Event]:
+        return self.lines.events(rows, names)
 
     def take(self, rows: Ints) -> EventTable:
-        return EventRows(self.events(rows, ()))
+        return EventRows(self.events(rows))
 
     def followed_by(self, later: EventTable) -> EventTable:
         every = np.arange(self.rows), np.arange(later.rows)
-        return EventRows([*self.events(every[0], ()), *later.events(every[1], ())])
+        return EventRows([*self.events(every[0]), *later.events(every[1])])
 
     def _evaluated(self) -> Mask:
         evaluated = np.zeros(self.rows, bool)

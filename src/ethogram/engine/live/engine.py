@@ -15,7 +15,7 @@ from ...language.visitor import MEASURES, expressions, named, walk
 from ...models.event import Event, is_evaluated
 from ...models.timestamps import micros
 from ..history import History
-from ..match import CLOSED, NO_TIMES, OPENED, Change, Insufficient, Outcome, lacking
+from ..match import CLOSED, NO_TIMES, OPENED, Change, Outcome, Unjudged, lacking
 from .aggregates import retained_series
 from .rolling import Series, lookback
 from .routing import ANYTHING, Here, Names, prospects
@@ -437,11 +437,11 @@ class Engine:
                 group.wholes.pop((source, subject), None)
         return changes
 
-    def insufficient(self) -> list[Insufficient]:
+    def unjudged(self) -> list[Unjudged]:
         """The histories about which a program cannot say yes or no."""
         self.catch_up()
         return [
-            Insufficient(program, history.source, history.key, history.n, *missing)
+            Unjudged(program, *missing, [(history.source, history.key)], [history.n])
             for program, group, k in self.programs
             for history in group.histories.values()
             if (missing := _missing(program, k, history)) is not None
@@ -499,5 +499,5 @@ def run(programs: Iterable[Program], events: Iterable[Event], *, as_of: int, cap
         engine.advance(source, as_of)
     outcome.matches += [change.match for change in engine.open()]
     outcome.checked = {program.name: len(group.histories) for program, group, _ in engine.programs}
-    outcome.insufficient = engine.insufficient()
+    outcome.unjudged = engine.unjudged()
     return outcome

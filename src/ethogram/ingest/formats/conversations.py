@@ -47,21 +47,24 @@ def _event_lines(conversation: Mapping[str, Any], number: int) -> Iterator[dict[
         yield "a conversation needs its turns as a list"
         return
     thread = name_of(conversation.get("conversation_id", conversation.get("id"))) or f"line {number}"
+    submolt = as_dict(conversation.get("labels")).get("submolt")
     spoken = [(turn, _speaker(turn)) for turn in turns]
     roles = {speaker: turn.get("role") for turn, speaker in spoken if speaker is not None}
+    others = dict(zip(roles, reversed(roles), strict=True)) if len(roles) == 2 else {}
     speakers: dict[str, str] = {}
     for place, (turn, speaker) in enumerate(spoken):
         try:
             if speaker is None:
                 raise BadLine("expected an object with a speaker")
-            line = _event_line(turn, speaker, thread, place, conversation)
+            line = _event_line(turn, speaker, thread, place)
         except BadLine as bad:
             yield f"turn {place + 1} of {thread:.60}: {bad.message}"
             continue
-        others = roles.keys() - {speaker}
-        target = speakers.get(line.get("reply_to", "")) or (next(iter(others)) if len(roles) == 2 else None)
-        if "target" not in line and target not in (None, speaker):
-            line["target"] = subject_of(str(target), roles.get(target), thread)
+        if isinstance(submolt, str):
+            line["attributes"]["place"] = submolt
+        target = speakers.get(line.get("reply_to", "")) or others.get(speaker)
+        if "target" not in line and target is not None and target != speaker:
+            line["target"] = subject_of(target, roles.get(target), thread)
         speakers[line["id"]] = speaker
         yield line
 
@@ -82,34 +85,31 @@ def subject_of(speaker: str, role: Any, thread: str) -> str:
     return f"{thread}/{speaker}" if is_role else speaker
 
 
-def _event_line(
-    turn: Mapping[str, Any], speaker: str, thread: str, place: int, conversation: Mapping[str, Any]
-) -> dict[str, Any]:
-    labels = as_dict(turn.get("labels"))
+def _event_line(turn: Mapping[str, Any], speaker: str, thread: str, place: int) -> dict[str, Any]:
+    labels, role = as_dict(turn.get("labels")), turn.get("role")
     line: dict[str, Any] = {
         "id": name_of(turn.get("id", labels.get("id"))) or f"{thread}/{place}",
-        "subject": subject_of(speaker, turn.get("role"), thread),
+        "subject": subject_of(speaker, role, thread),
         "thread": thread,
         "kind": name_of(labels.get("kind")) or "message",
     }
     attributes = {
         key: value
         for key, value in labels.items()
-        if key not in OWN_LABELS and isinstance(value, str | int | float | bool)
+        if key not in OWN_LABELS and isinstance(value, (str, int, float))
     }
-    if isinstance(turn.get("role"), str):
-        attributes["role"] = turn["role"]
-    if isinstance(submolt := as_dict(conversation.get("labels")).get("submolt"), str):
-        attributes["place"] = submolt
+    if isinstance(role, str):
+        attributes["role"] = role
     at, clock = time_of(turn.get("at"), "at")
     if at is not None:
         line["at"] = at
     elif clock is not None:
         attributes["clock"] = clock
     for key, field in (("to", "target"), ("parent", "reply_to")):
-        if name := name_of(labels.get(key)):
+        if key in labels and (name := name_of(labels[key])):
             line[field] = name
     # Whatever it is, it is checked like the text of any event.
     if text := turn.get("text", turn.get("content")):
         line["text"] = text
-    return {**line, "attributes": attributes}
+    line["attributes"] = attributes
+    return line

@@ -12,10 +12,11 @@ from ..format import Head, Input, adapter
 from ..transcript import AGENT, ToolCall, Transcript, TranscriptAdapter
 from ..values import as_dict, as_list, as_name, need, number_at, seconds_of, text_at, text_of, token_usage
 
-ATTRIBUTES = ("labels", "path", "cwd", "exit_code", "name")
+ATTRIBUTES = ("at", "labels", "path", "cwd", "exit_code", "name")
 ENVIRONMENT = frozenset(("tool", "env", "environment"))
 """Actors that only return results."""
 ROLES = frozenset(("user", "system"))
+TOKENS = frozenset(("tokens_in", "tokens_out"))
 
 
 @adapter("run_records")
@@ -66,17 +67,16 @@ class StepTranscript(Transcript):
         """Add one step, which comes with its thought."""
         step, thought = need(record[0], dict, "a step"), record[1]
         kind, who, text = step.get("kind"), text_at(step, "actor") or AGENT, text_of(step.get("text"))
-        attributes: dict[str, Any] = {"at": step.get("at"), "step": number_at(step, "i")}
-        attributes |= {key: step.get(key) for key in ATTRIBUTES}
+        attributes: dict[str, Any] = {"step": number_at(step, "i")}
+        attributes |= {key: step[key] for key in ATTRIBUTES if key in step}
         attributes["duration"] = seconds_of(step.get("duration"))
-        usage = token_usage(
-            {"input_tokens": _tokens(step, thought, "in"), "output_tokens": _tokens(step, thought, "out")}
-        )
         if kind == "tool_call":
             attributes |= {"thought_step": number_at(thought, "i"), "thought_labels": thought.get("labels")}
             attributes |= {"message_id": text_at(step, "name"), "name": None}
             call = ToolCall.of(step, "tool", "args", "call_id")
-            self.turn(text_at(thought, "text"), [call], subject=who, usage=usage, **attributes)
+            self.turn(
+                text_at(thought, "text"), [call], subject=who, usage=_usage(step, thought), **attributes
+            )
         elif kind == "tool_result":
             length = number_at(step, "text_len")  # where the record holds only part of the result
             if length is not None and length > len(text):
@@ -91,13 +91,19 @@ class StepTranscript(Transcript):
             )
         elif kind in ("message", "agent_start", "system"):
             role, subject = (who, None) if who in ROLES else ("assistant", who)
-            self.message(role, text, subject=subject, **attributes, **usage)
+            self.message(role, text, subject=subject, **attributes, **_usage(step, thought))
         elif kind == "condensation":
             self.condensation(text, subject=who, **attributes)
         else:
             self.unknown(kind)
 
 
-def _tokens(step: Mapping[str, Any], thought: Mapping[str, Any], direction: str) -> Any:
-    tokens = number_at(step, f"tokens_{direction}")
-    return tokens if tokens is not None else number_at(thought, f"tokens_{direction}")
+def _usage(step: Mapping[str, Any], thought: Mapping[str, Any]) -> dict[str, Any]:
+    if TOKENS.isdisjoint(step) and TOKENS.isdisjoint(thought):
+        return {}
+
+    def tokens(key: str) -> Any:
+        own = number_at(step, key)
+        return own if own is not None else number_at(thought, key)
+
+    return token_usage({"input_tokens": tokens("tokens_in"), "output_tokens": tokens("tokens_out")})

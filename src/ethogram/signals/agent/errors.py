@@ -136,6 +136,11 @@ _ERROR_START_SIGNS = (
     "error", "fatal:", "exception", "traceback", "usage:", "sh: ", ": command not found", ": cannot ",
     ": can't ", ": no such file", ": line ",
 )  # fmt: skip
+_ERROR_LINE_SIGNS = (
+    "fatal", "error", "panic", "failed", "failure", "invalid", "cannot", "can't", "unable", "not found",
+    "no such file", "denied", "not recognized", "no match", "does not exist", "did not appear",
+    "is not defined", "a directory",
+)  # fmt: skip
 _JSON_SIGNS = ('error"', '"success"', '"ok"')
 _BROKEN_SIGNS = ("build fail", "compilation", "syntax error")
 _FAILING_SIGNS = ("fail", "errors")
@@ -199,7 +204,7 @@ def _first_error(lines: list[str]) -> str | None:
             warning = warning or line
         elif raised is not None or _WITH_CODE.match(start):
             return line
-        elif _ERROR_LINE.match(start):
+        elif has_sign(start, _ERROR_LINE_SIGNS) and _ERROR_LINE.match(start):
             return _detail(lines[place + 1 : place + 1 + DETAIL_LINES]) or line
     return warning
 

@@ -1,9 +1,9 @@
-"""The signals step_key, talk_key and exchange_key: equal steps and messages have equal keys."""
+"""The signal step_key: equal steps have equal keys."""
 
 from __future__ import annotations
 
 from ...models import Event
-from ..base import short, signal
+from ..base import signal
 from ..options import Options
 from .normalization import cleaned, digest, short_hash
 from .step import Step, argument_text, words
@@ -16,11 +16,9 @@ COMMENTS = words(
 """Arguments that say why, not what."""
 THOUGHTS = words("thought thoughts reasoning")
 SHOWN_STEP = 48
-SHOWN_TEXT = 40
 MAX_THOUGHTS = 16
 MAX_BATCH = 32
-MIN_TEXT = 12
-"""Characters of a message; shorter ones are repeated by anybody."""
+NO_ERROR = short_hash("")
 
 Batch = tuple[str, tuple[str, ...]]
 State = tuple[Batch, tuple[str, ...]]
@@ -70,55 +68,5 @@ class StepKey:
 def _result(step: Step, strength: str) -> str:
     # The full length stands for the rest of a result that was cut.
     length = step.length if step.length > len(step.result) else 0
-    error = digest(step.error, strength) if step.error else short_hash("")
+    error = digest(step.error, strength) if step.error else NO_ERROR
     return f"{digest(step.result, strength)} {step.exit_code} {error} {length}"
-
-
-@signal("talk_key", range=None, kinds=("message", "condensation"), reads=("text",))
-def talk_key(event: Event, options: Options) -> str | None:
-    """What an agent says without acting, or that its memory was condensed; equal words have equal keys.
-
-    Absent for people, and for messages not marked as an assistant's.
-    """
-    if event.kind == "condensation":
-        return "condensation"
-    if event.kind != "message" or event.attributes.get("role") != "assistant" or event.text is None:
-        return None
-    text = event.text.strip()
-    if len(text) < MIN_TEXT:
-        return None
-    return f"{_shown(text)} #{digest(text[:20_000].casefold(), options.normalization)}"
-
-
-def _shown(text: str) -> str:
-    return " ".join(text[: 2 * SHOWN_TEXT].split())[:SHOWN_TEXT]
-
-
-Message = tuple[str, str]
-"""A subject, and a digest of its words."""
-ExchangeState = tuple[Message, Message] | None
-"""The newest message of the thread, and the newest one before it by anybody else."""
-
-
-@signal("exchange_key", range=None, kinds=("message",))
-class ExchangeKey:
-    """The message together with the one by somebody else that it follows; equal words have equal keys.
-
-    Absent outside a thread, and at its first message.
-    """
-
-    scope = "thread"
-    start: ExchangeState = None
-    max_state_bytes = 1_000
-
-    def measure(self, event: Event, state: ExchangeState) -> tuple[str | None, ExchangeState]:
-        """Return the key and the newest messages."""
-        if event.text is None or not event.text.strip():
-            return None, state
-        own = (short(event.subject), digest(event.text[:20_000].casefold()))
-        if state is None:
-            return None, (own, ("", ""))
-        newest, other = state
-        previous = newest if newest[0] != own[0] else other
-        key = f"{_shown(event.text)} #{own[1]}/{previous[1]}" if previous[0] else None
-        return key, (own, previous)

@@ -29,10 +29,13 @@ _MEDIUM = Rule(
     rf"\b(?=[0-9a-fA-F])(?:(?P<TIME>{_TIME})|(?P<HEX>{_ADDRESS})|(?P<ID>{_UUID})|(?P<FRACTION>{_FRACTION})|(?P<MIXED>{_HEX}))"
 )
 _LONG = Rule(r"\d{8,}")
-_TEMPORARY = Rule(
+_NAME = (
     r"(?:/private)?(?:/var/folders|/var/tmp|/dev/shm|/tmp|%temp%|\$TMPDIR|\\Temp)[/\\][\w.+/\\-]*"
     r"|\b(?:tmp|temp)[_-]?(?=\w{0,60}\d)\w{3,60}(?:\.\w{1,8})?"
-    r"|(?<![\w-])(?=[\w-]{0,60}\d)[\w-]{1,60}\.(?:tmp|log|out|bak|pid|lock|swp)\b",
+)
+_TEMPORARY_NAME = Rule(_NAME, re.IGNORECASE)
+_TEMPORARY = Rule(
+    rf"{_NAME}|(?<![\w-])(?=[\w-]{{0,60}}\d)[\w-]{{1,60}}\.(?:tmp|log|out|bak|pid|lock|swp)\b",
     re.IGNORECASE,
 )
 _PROCESS = Rule(r"\b([Pp]id|PID)([ =:#\[-]{1,3})\d+")
@@ -48,9 +51,8 @@ _COLOUR = Rule(r"\x1b\[[0-9;?]*[A-Za-z]")
 _DIGITS_AND_SPACE = b"0123456789 \t\r\n"
 _TAKEN_FOR_ASCII = ("\u212a", "\u017f", "\u0130", "\u0131")
 """Letters beyond ASCII that match k, s or i when case is ignored."""
-_TEMPORARY_SIGNS = (
-    "tmp", "temp", ".log", ".out", ".bak", ".pid", ".lock", ".swp", "/var/folders", "/dev/shm"
-)  # fmt: skip
+_FILE_SIGNS = (".tmp", ".log", ".out", ".bak", ".pid", ".lock", ".swp")
+_TEMPORARY_SIGNS = ("tmp", "temp", "/var/folders", "/dev/shm", *_FILE_SIGNS)
 
 
 def cleaned(text: str, strength: str = "medium") -> str:
@@ -65,7 +67,9 @@ def cleaned(text: str, strength: str = "medium") -> str:
     """
     text = without_colour(text)
     if strength != "low" and has_sign(text, _TEMPORARY_SIGNS):
-        text = _TEMPORARY.sub(_temporary, text)
+        # The pattern of files is slow, and few texts need it.
+        rule = _TEMPORARY if has_sign(text, _FILE_SIGNS) else _TEMPORARY_NAME
+        text = rule.sub(_temporary, text)
     if _SIGN.search(text) or (not text.isascii() and _OTHER_DIGIT.search(text)):
         text = _LOW.sub(_label, text) if strength == "low" else _LONG.sub("N", _MEDIUM.sub(_label, text))
     if strength != "low" and ("pid" in text or "PID" in text or "Pid" in text):

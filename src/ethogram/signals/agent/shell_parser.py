@@ -58,23 +58,21 @@ def simple_commands(line: str) -> tuple[SimpleCommand, ...]:
     redirect = ""
     for token in _TOKEN.finditer(line):
         kind = token.lastgroup
-        if kind is None or kind in ("other", "comment"):
-            continue
-        text = token[kind]
-        if kind == "end":
+        if kind == "word":
+            if redirect:
+                if ">" in redirect:
+                    outputs.append(unquote(token["word"]))
+                redirect = ""
+            elif len(parts) < MAX_WORDS:
+                parts.append(token["word"])
+        elif kind == "end":
             _close(commands, parts, outputs, code)
             parts, outputs, redirect = [], [], ""
             if len(commands) >= MAX_COMMANDS:
                 break
         elif kind == "redirect":
+            text = token["redirect"]
             redirect = "" if "&" in text and text[-1].isdigit() else text
-        elif kind == "word":
-            if redirect:
-                if ">" in redirect:
-                    outputs.append(unquote(text))
-                redirect = ""
-            elif len(parts) < MAX_WORDS:
-                parts.append(text)
     _close(commands, parts, outputs, code)
     return tuple(commands[:MAX_COMMANDS])
 

@@ -7,14 +7,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from ...models import Event
-from ...models.arguments import FOLDERS, PATHS, command_in, path_in
+from ...models.arguments import command_in, path_in
 from ...models.constants import MAX_ERROR, MAX_RESULT
 from ...models.slotted import dataclass
 
 MAX_NAME = 200
 MAX_COMMAND = 4_000
 OUTCOME = ("result", "exit_code", "error")
-_PATH_ARGUMENTS = frozenset((*PATHS, *FOLDERS))
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,22 +61,23 @@ def read_step(event: Event) -> Step | None:
 def _read(event: Event) -> Step:
     attributes, is_call = event.attributes, event.kind == "action"
     arguments = _arguments(attributes.get("arguments"))
-    result, length = _text(attributes.get("result"), MAX_RESULT), attributes.get("result_length")
+    outcome, error, code = attributes.get("result"), attributes.get("error"), attributes.get("exit_code")
+    result, length = _text(outcome, MAX_RESULT), attributes.get("result_length")
     command = attributes.get("command") or (command_in(arguments) if arguments else None)
-    code = attributes.get("exit_code")
+    has_outcome = not (outcome is None and error is None and code is None)
     return Step(
         is_call=is_call,
-        is_outcome=not is_call or any(attributes.get(name) is not None for name in OUTCOME),
+        is_outcome=not is_call or has_outcome,
         tool=_name(attributes.get("tool")),
         arguments=arguments,
         command=_text(command, MAX_COMMAND),
-        path=_text(attributes.get("path") or _path(arguments), MAX_COMMAND),
+        path=_text(attributes.get("path") or path_in(arguments), MAX_COMMAND),
         call_id=_name(attributes.get("call_id")),
         batch=_name(attributes.get("batch")),
         result=result,
         length=length if isinstance(length, int) and len(result) < length < 2**53 else len(result),
         exit_code=int(code) if isinstance(code, int) and -(2**31) < code < 2**32 else None,
-        error=_error(attributes.get("error")),
+        error=_error(error),
     )
 
 
@@ -93,11 +93,6 @@ def _arguments(value: Any) -> Mapping[str, Any]:
     if isinstance(value, str):
         return {"input": value[:MAX_RESULT]}
     return value if isinstance(value, Mapping) else {}
-
-
-def _path(arguments: Mapping[str, Any]) -> str | None:
-    # Most arguments name no path, and this test is faster than trying each name.
-    return None if _PATH_ARGUMENTS.isdisjoint(arguments) else path_in(arguments)
 
 
 def _error(value: Any) -> str | None:
@@ -123,9 +118,9 @@ def _text(value: Any, size: int) -> str:
         return ""
     if isinstance(value, str):
         return value[:size]
-    if isinstance(value, bool | int | float):
+    if isinstance(value, (bool, int, float)):
         return str(value)[:MAX_NAME]
-    return " ".join(_leaves(value, size))[:size] if isinstance(value, Mapping | list | tuple) else ""
+    return " ".join(_leaves(value, size))[:size] if isinstance(value, (Mapping, list, tuple)) else ""
 
 
 def _leaves(value: Any, size: int) -> list[str]:
@@ -138,9 +133,9 @@ def _leaves(value: Any, size: int) -> list[str]:
         if isinstance(item, Mapping):
             pairs = list(item.items())[:500]
             queue.extend(part for name, inner in reversed(pairs) for part in (inner, str(name)))
-        elif isinstance(item, list | tuple):
+        elif isinstance(item, (list, tuple)):
             queue.extend(reversed(item[:500]))
-        elif isinstance(item, str | bool | int | float):
+        elif isinstance(item, (str, bool, int, float)):
             texts.append(str(item)[:size] if not isinstance(item, int) or abs(item) < 2**63 else "N")
             total += len(texts[-1])
     return texts

@@ -64,10 +64,11 @@ def _place(pending: Pending, step: Step) -> int | None:
 
     A result without an id belongs to the oldest call if all have ids.
     """
-    call_ids, own = [item[0] for item in pending], _hash(step.call_id)
-    for wanted in dict.fromkeys((own, "")):
-        if wanted in call_ids:
-            return call_ids.index(wanted)
+    own = _hash(step.call_id)
+    for wanted in (own, ""):
+        for place, item in enumerate(pending):
+            if item[0] == wanted:
+                return place
     return 0 if pending and not own else None
 
 

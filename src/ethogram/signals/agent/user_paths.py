@@ -206,7 +206,8 @@ class UserPaths:
         """Return the rules so far, and who has acted."""
         rules, actors = state
         if event.kind != "result":
-            rules = add_declared(rules, declared_scope(event.attributes))
+            if (declared := declared_scope(event.attributes)) is not UNDECLARED:
+                rules = add_declared(rules, declared)
             if options.inference_enabled:
                 for text in _user_texts(event, actors):
                     rules = add_rules(rules, parse_path_rules(text))
