@@ -17,9 +17,9 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks.quality.concepts import concepts, stems, table
 from benchmarks.quality.conversation_sets import Talk
-from ethogram.chat.embeddings.base import Embedder, load, stems
-from ethogram.chat.embeddings.small import concepts, table
+from ethogram.chat.embeddings.base import Embedder, load
 
 QUERIES = tuple(
     re.compile(name)
@@ -42,12 +42,12 @@ KEYWORDS: Mapping[str, float] = {
     "slurs": 0.7, "contempt": 0.4, "swear": 0.4, "bully": 0.6, "terror": 0.9, "minors_sex": 1.0,
     "sex": 0.4, "rules_off": 0.6, "wound": 0.6,
 }  # fmt: skip
-"""Severity of words by category. The words are those of the small embedder, one by one without context."""
+"""Severity of words by category. The words are those of concepts.txt, one by one without context."""
 
 
 @cache
-def _letters() -> Embedder:
-    return load("letters")
+def _embedder() -> Embedder:
+    return load("static")
 
 
 def escalation(history: Sequence[float]) -> float:
@@ -92,7 +92,7 @@ def fixed_scores(talk: Talk) -> dict[str, float]:
     said = talk.said
     if not said:
         return dict.fromkeys(("fixed_formulas", *(f"fixed_formulas: {name}" for name in PARTS)), 0.0)
-    vectors = np.asarray(_letters().embed(said))
+    vectors = np.asarray(_embedder().embed(said))
     risks, asks = [keyword_risk(text) for text in said], [is_query(text) for text in said]
     best, most, total = dict.fromkeys(PARTS, 0.0), 0.0, 0.0
     for k, risk in enumerate(risks):
@@ -115,7 +115,7 @@ def parapet(talk: Talk) -> float:
         return 0.0
     categories = {name for item in found for name in item}
     rising = any(a < b < c for a, b, c in zip(levels, levels[1:], levels[2:], strict=False))
-    vectors = np.asarray(_letters().embed(talk.said))
+    vectors = np.asarray(_embedder().embed(talk.said))
     near = [float(a @ b) > NEAR for a, b in pairwise(vectors)]
     repeats = any(all(near[k : k + 3]) for k in range(len(near) - 2))
     share = sum(level > 0 for level in levels) / len(levels)

@@ -12,10 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks.quality.concepts import concepts, stems, table
 from benchmarks.quality.conversation_sets import Talk, half_of
 from benchmarks.quality.separation import area_of, figures
-from ethogram.chat.embeddings.base import stems
-from ethogram.chat.embeddings.small import concepts, table
 from ethogram.evaluators.local_model import read_text, scores, shipped
 from ethogram.lexicon import scan
 

@@ -1,7 +1,7 @@
 """Write the figures that `python -m benchmarks quality` measures on a folder of data into docs/quality.md.
 
 python -m benchmarks.quality.page --data FOLDER [--only runs] [--only planted] [--only usage] [--seed 0]
-python -m benchmarks.quality.page --data FOLDER --only conversations --embedder small --embedder wordllama
+python -m benchmarks.quality.page --data FOLDER --only conversations --embedder static
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def main() -> None:
     parser.add_argument("--episodes", type=int, default=200)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--draws", type=int, help="Cases in each row of changes of people.")
-    parser.add_argument("--embedder", action="append", help="For conversations; without it, small.")
+    parser.add_argument("--embedder", action="append", help="For conversations; without it, static.")
     parser.add_argument("--most", type=int, help="Conversations of each set, at most.")
     parser.add_argument("--page", type=Path, default=PAGE, help="The page to write into.")
     asked = parser.parse_args()
@@ -58,7 +58,7 @@ def main() -> None:
     if "usage" in wanted:
         write(asked.page, "usage", people(folder_of(asked.data, "conversations"), asked.seed, asked.draws))
     if "conversations" in wanted:
-        told = talks(folder_of(asked.data, "conversations"), asked.embedder or ["small"], asked.most)
+        told = talks(folder_of(asked.data, "conversations"), asked.embedder or ["static"], asked.most)
         write(asked.page, "conversations", told)
     if not {"runs", "planted"} & set(wanted):
         return

@@ -217,7 +217,7 @@ def test_what_is_no_turn_says_what_would_be_right(given, said):
         ({"id": ""}, "invalid id '': expected a name"),
         ({"id": "half \ud800"}, "expected text without lone surrogates"),
         ({"id": "c1", "subject": 3}, "invalid subject 3: expected a name"),
-        ({"id": "c1", "embedder": "smal"}, "no embedder is named 'smal'"),
+        ({"id": "c1", "embedder": "statc"}, "no embedder is named 'statc'"),
         ({"id": "c1", "embedder": 3}, "an object with a name and a method embed"),
     ],
 )

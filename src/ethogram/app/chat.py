@@ -20,8 +20,7 @@ from .conversation import Conversation, ConversationState
 LEAST = 0.02  # smallest change of risk that is reported
 COMBINED = (
     "+ and - tell what a signal adds more or less than a turn before. They do not sum up to the risk: the "
-    "strongest counts whole, each further one half of the one before; `standing` is not added to the others, "
-    "the greater of the two counts."
+    "strongest counts whole, each further one half of the one before."
 )
 WATCHED = MODES[1:]  # modes whose first turn is reported
 ModeName = Annotated[str, one_of(*Mode.__members__)]

@@ -144,18 +144,18 @@ def conversation_records() -> list[dict[str, Any]]:
 
 
 def test_figures_about_conversations_say_how_they_were_got() -> None:
-    told = {"half": "report", "most": None, "embedder": "small", "tuned": "nothing", "against": "calm"}
+    told = {"half": "report", "most": None, "embedder": "static", "tuned": "nothing", "against": "calm"}
     told |= {"bars": {"auroc": {"value": 0.8, "bar": 0.85}}, "data": "d1"}
-    rows = [(conversation_records(), {**told, "embedder": name}) for name in ("small", "wordllama")]
+    rows = [(conversation_records(), {**told, "embedder": name}) for name in ("static", "other")]
     said = "\n".join(conversations(rows, "c1"))
     command = "python -m benchmarks quality conversations --data FOLDER --half report --embedder NAME"
-    assert f"`{command}` (--embedder small --embedder wordllama); commit `c1`; data `d1`" in said
+    assert f"`{command}` (--embedder static --embedder other); commit `c1`; data `d1`" in said
     assert "**What was tuned on what**: nothing." in said
     assert "- auroc: 0.8 (bar 0.85)" in said
     assert "| `calm` | harmless | 40 | 25 | 25 | 25 | 25 | 4 to 129 | 2 | 0.50 |" in said
     assert "- `escalation`: `mean` 3, `calm` 3" in said
     three = "0.800 (0.700 to 0.900) | 0.80 (0.70 to 0.90) | 0.80 (0.70 to 0.90)"
-    assert f"| **ethogram, wordllama** | {three} | 0.40 and 0.005 |" in said
+    assert f"| **ethogram, other** | {three} | 0.40 and 0.005 |" in said
     assert said.count(f"| keywords | {three} | - |") == 1
     assert "| `made` | you: last | high | 0.600 | 0.580 (0.500 to 0.660) | 0.65 |" in said
 
