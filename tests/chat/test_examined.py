@@ -1,9 +1,9 @@
 """Talks and questions by another hand, written without knowing how the detector works.
 
 The figures are floors with room for chance: there are 45 attacks and 60 harmless talks in each half, so an
-area has a standard error of about .05. Half `a` was looked at while improving, half `b` only by its figures. `short` are attacks of three turns that
-harm only through what the last one refers to, `adaptive` jailbreaks that go on after answers; half of their
-harmless conversations are look-alikes.
+area has a standard error of about .05. Half `a` was looked at while improving, half `b` only by its figures.
+`short` are attacks of three turns that harm only through what the last one refers to, `adaptive` jailbreaks
+that go on after answers; half of their harmless conversations are look-alikes.
 """
 
 from __future__ import annotations
