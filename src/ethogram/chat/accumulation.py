@@ -50,6 +50,7 @@ SHORTEST, LONGEST = 2, 6  # turns of a stretch
 SHARPNESS = 2.0  # how far the worst turn of a stretch counts beside the others
 MIDDLE, WIDTH = 1.0, 0.236  # strength at which the score is one half, and how quickly it changes there
 BEGINNING = 3  # user turns that make up a conversation's beginning
+NOTICED = 0.02  # a score of less is none
 STATEMENT_SHARE = 0.6  # share of the distance from rest that is left of a statement
 GRAVE = 0.4  # severity of a word above which a turn is more than a statement
 
@@ -246,6 +247,8 @@ def by_meaning(readings: Readings, view: View, stretch: Stretch) -> tuple[Signal
 
 def _standing(stretch: Stretch) -> Signal:
     value = score(strength(stretch.levels))
+    if value < NOTICED:
+        return Signal("standing", value, "nothing asks for harm", value)
     what = "the last turns together ask" if stretch.turns > 1 else "a first turn that asks"
     return Signal("standing", value, f"{what} for harm ({value:.2f})", value)
 

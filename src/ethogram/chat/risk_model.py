@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from ..models.slotted import replace
 from ..stats import either
 from . import accumulation, escalation, memory, refusals, repetition
-from .accumulation import PLAIN, Tuning, by_meaning, measured, score, stretch_add
+from .accumulation import NOTICED, PLAIN, Tuning, by_meaning, measured, score, stretch_add
 from .escalation import Ladder, trajectory
 from .records import INTENTS, Change, Mode, Outcome, Readings, Signal, quiet
 from .refusals import read_reply
@@ -26,7 +26,6 @@ NOT_FORGOTTEN = 0.6  # share of the accumulated risk below which the risk does n
 REPORTED = 0.01  # least change that is reported
 HOLDS = 0.8  # share of the risk left a turn later when nothing is new
 RISKY = 0.15
-NOTICED = 0.02  # a turn of less risk has none: the differences between calm turns say nothing
 EXPLAIN = frozenset(("keywords", "request"))  # what words say counts only where the meaning is not measured
 ASKS = ("standing", "ladder", "split_request", "disguise")  # signals that harm is asked for
 WITHOUT_ASK = 0.49  # the most that a conversation reaches, below SUSPECT, where no turn asks for harm
@@ -262,6 +261,7 @@ def _user(
     settled, outcome = settle(after, role, at, signals, 1.0 if as_risky else HOLDS, tuning, least)
     return settled, replace(
         outcome,
+        # The differences between calm turns say nothing.
         own=own if own >= NOTICED else 0.0,
         severity=wish.hazard,
         topic=chain.topic[0] if chain is not None and chain.topic else None,

@@ -59,7 +59,7 @@ def test_every_record_is_as_its_schema_says(folder: Path, capsys: pytest.Capture
     summary = records[-1]
     assert summary["bars"]["false_alarms_per_1000"] == {"value": 0.0, "bar": 5.0}
     assert summary["bars"]["auroc"]["value"] == 1.0
-    assert "nothing is trained" in summary["tuned"]
+    assert "fitted to our own examples" in summary["tuned"]
 
 
 def test_the_text_names_everything(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
