@@ -27,6 +27,7 @@ def build_app() -> Group:
             runs=quality.runs,
             usage=quality.usage,
             conversations=quality.conversations,
+            left_out=quality.left_out,
             planted=quality.planted,
             lift=quality.lift,
             simulate=quality.simulate,

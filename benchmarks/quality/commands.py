@@ -11,6 +11,7 @@ import click
 
 from benchmarks.quality import conversation_readings, conversations_text, planting, usage_text
 from benchmarks.quality import conversations as conversation_figures
+from benchmarks.quality import left_out as leaving_out
 from benchmarks.quality import lift as lifting
 from benchmarks.quality import runs as run_figures
 from benchmarks.quality import simulate as simulating
@@ -164,6 +165,30 @@ def conversations(
         return
     for line in conversations_text.lines(records, told):
         write_line(printable(line))
+
+
+def left_out(
+    data: Annotated[
+        str,
+        opt("Sets of them; without it, $ETHOGRAM_DATA/conversations.", "--data", metavar="FOLDER"),
+    ] = "",
+    as_json: AsJson = False,
+    embedder: Embedder = "",
+    config: Config = "",
+) -> None:
+    """Each set of attacks against each harmless one, matched in turns and length, fitted to neither."""
+    folder, make = folder_of(data, "conversations"), maker(embedder, config)
+    progress = Progress()
+    records: list[leaving_out.Record] = []
+    try:
+        for record in leaving_out.left_out(lambda name: make(name, "user"), folder, progress.count):
+            records.append(record)
+            if as_json:
+                write_json(record)
+    finally:
+        progress.stop()
+    for line in () if as_json else leaving_out.lines(records):
+        write_line(line)
 
 
 def planted(
