@@ -1,7 +1,7 @@
 """Write the figures that `python -m benchmarks quality` measures on a folder of data into docs/quality.md.
 
 python -m benchmarks.quality.page --data FOLDER [--only runs] [--only planted] [--only usage] [--seed 0]
-python -m benchmarks.quality.page --data FOLDER --only conversations --embedder static
+python -m benchmarks.quality.page --data FOLDER --only left_out --only conversations --embedder static
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from benchmarks.quality.conversation_sets import KINDS, chosen_sets
 from benchmarks.quality.conversations import summary as summary_of_talks
 from benchmarks.quality.conversations import validate_conversations
 from benchmarks.quality.episodes import Setting
+from benchmarks.quality.left_out import left_out, lines
 from benchmarks.quality.page_conversations import conversations
 from benchmarks.quality.page_usage import usage
 from benchmarks.quality.planting import Planting, plant
@@ -33,7 +34,7 @@ CHOSEN = ("claude_code_spotter", "swebench_mini_gemini3", "multiswe_sweagent_jav
 """Sets whose false alarms are told by themselves: everyday work, and coding and service agents."""
 BACKGROUND = "claude_code_spotter"
 """The set that episodes are planted in: everyday work, with times."""
-SECTIONS = ["runs", "planted", "usage", "conversations"]
+SECTIONS = ["runs", "planted", "usage", "left_out", "conversations"]
 """Of the page; all are measured where none is named."""
 COMBINED = ("confused_state", "error_exploration_loop", "runaway_execution", "stuck_run")
 """Combinations of patterns of runs: planted with them."""
@@ -60,6 +61,9 @@ def main() -> None:
     if "conversations" in wanted:
         told = talks(folder_of(asked.data, "conversations"), asked.embedder or ["static"], asked.most)
         write(asked.page, "conversations", told)
+    if "left_out" in wanted:
+        folder = folder_of(asked.data, "conversations")
+        write(asked.page, "left_out", one_left_out(folder, asked.embedder or ["static"]))
     if not {"runs", "planted"} & set(wanted):
         return
     folder = folder_of(asked.data, "runs")
@@ -98,6 +102,14 @@ def talks(folder: Path, embedders: Sequence[str], most: int | None) -> Iterator[
         found = list(validate_conversations(_users_with(name), folder, half="report", most=most))
         rows.append((found, summary_of_talks(found, "report", most, name, digest(files))))
     return conversations(rows, commit())
+
+
+def one_left_out(folder: Path, embedders: Sequence[str]) -> Iterator[str]:
+    """Each set of attacks against each harmless set, with nothing fitted to either."""
+    for name in embedders:
+        yield f"\nCommand: `python -m benchmarks quality left-out --data FOLDER --embedder {name}`.\n"
+        yield from lines(list(left_out(_users_with(name), folder)))
+    yield ""
 
 
 def _users_with(embedder: str) -> Make:
