@@ -109,7 +109,8 @@ def _changing_parts(line: str) -> Iterator[str]:
         if (
             any(_MONITORING.search(output) for output in command.outputs)
             or (_COMMAND.search(text) and not reads)
-            or (_MONITORING.search(text) and not reads and not _is_ethogram(command))
+            # ethogram's own commands that change settings are known.
+            or (_MONITORING.search(text) and not reads and command.program.rpartition("/")[2] != "ethogram")
         ):
             yield shown
     is_cut = len(commands) >= MAX_COMMANDS or any(len(command.words) >= MAX_WORDS for command in commands)
@@ -123,11 +124,6 @@ def _only_reads(command: SimpleCommand) -> bool:
         known = command.program != "git" or (words[:1] and words[0] in GIT_READERS)
         return bool(known) and not any(_WRITES.fullmatch(word.partition("=")[0]) for word in command.words)
     return command.program in READERS
-
-
-def _is_ethogram(command: SimpleCommand) -> bool:
-    """Whether it is ethogram, whose commands that change settings are known."""
-    return command.program.rpartition("/")[2] == "ethogram"
 
 
 def _places(value: Any, name: str = "") -> Iterator[str]:
