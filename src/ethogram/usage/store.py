@@ -57,8 +57,6 @@ IDS = 64
 """Event ids remembered for each person where the events themselves are not stored."""
 MAX_LOOKS = 100_000
 """Lines of the audit in memory."""
-MAX_UNSAVED = 100_000
-"""People in memory whose rows wait to be written, at most."""
 MAX_PEOPLE = 1_000_000
 """People in memory, of about 2 KB each; those longest without an event are evicted first."""
 
@@ -93,8 +91,6 @@ class UsageStore:
         self.policy = Policy(retention or RETENTION, exact is not False)
         self.evicted, self.max_people = 0, MAX_PEOPLE
         self._is_stale = False  # whether something is to be removed, however little time has passed
-        self._unsaved: dict[bytes, Row] = {}
-        self._newest, self._now, self._has_saved = 0, 0.0, False
         self._lock = RLock()
         self._raw: sqlite3.Connection | None = None
         self._pid = 0
@@ -183,7 +179,6 @@ class UsageStore:
     @contextmanager
     def _reading(self) -> Iterator[sqlite3.Connection]:
         with self._lock, named_errors(self.label):
-            self._save()
             yield self._connection()
 
     @contextmanager
@@ -211,10 +206,10 @@ class UsageStore:
         for base, event in batch:
             by_base.setdefault(base, []).append(event)
         newest = max((event.at for _, event in batch), default=0)
-        if self.path is None:
-            return self._add_in_memory(by_base, newest, now)
         with self.transaction() as raw:
-            clock = self._clock(raw, newest, now)
+            before = read_value(raw, "SELECT newest FROM about")
+            # What retention counts from. What the file has is rounded up: it outlives whoever was there then.
+            clock = min(now, max(newest, before - HALF_HOUR))
             people = [(self.keys.final(base), events) for base, events in by_base.items()]
             count = 0
             for start in range(0, len(people), PAGE):
@@ -222,55 +217,21 @@ class UsageStore:
                 rows = find_rows(raw, list(page))
                 if self.stores_events and (missing := [name for name in page if name not in rows]):
                     # Events need a row to belong to.
-                    raw.executemany(tables.INSERT, [(*EMPTY, b"", 0, name) for name in missing])
+                    write_rows(raw, dict.fromkeys(missing, NO_ROW))
                     rows |= find_rows(raw, missing)
                 new, changed = self._merge(raw, rows, page, clock)
                 write_rows(raw, changed)
                 count += new
             if mark is not None:
                 raw.execute(tables.ADD_FILE, (self.keys.final(mark[0]), mark[1], round_up(newest, DAY)))
-            self._advance(raw, newest, clock)
-        return count
-
-    def _add_in_memory(self, by_base: dict[bytes, list[UsageEvent]], newest: int, now: float) -> int:
-        """Add events to the rows that `_save` writes before anybody reads: SQLite would double the time."""
-        with self._lock, named_errors(self.label):
-            people = {self.keys.final(base): events for base, events in by_base.items()}
-            rows = {name: self._unsaved[name] for name in people if name in self._unsaved}
-            missing = [name for name in people if name not in rows]
-            if self._has_saved:
-                for start in range(0, len(missing), PAGE):
-                    rows |= find_rows(self._connection(), missing[start : start + PAGE])
-            self._newest, self._now = max(self._newest, newest), now
-            raw = self._connection()
-            count, changed = self._merge(raw, rows, people, self._clock(raw, self._newest, now))
-            self._unsaved |= changed
-            if len(self._unsaved) >= MAX_UNSAVED:
-                self._save()
-        return count
-
-    def _save(self) -> None:
-        """Write the rows that were added in memory."""
-        if self._unsaved:
-            with sqlite.transaction(self._connection()) as raw:
-                write_rows(raw, self._unsaved)
-                self._advance(raw, self._newest, self._clock(raw, self._newest, self._now))
+            if newest > before or self._is_stale:
+                raw.execute("UPDATE about SET newest = ?", (max(before, round_up(newest, HALF_HOUR)),))
+                # Some of what is due by then.
+                due_rows = read_rows(raw, "WHERE due <= ? LIMIT ?", int(clock), AT_ONCE)
+                self._is_stale = self._retain(raw, due_rows, clock, clock)[-1]
+            if self.path is None:
                 self._evict(raw)
-            self._unsaved, self._newest, self._has_saved = {}, 0, True
-
-    def _clock(self, raw: sqlite3.Connection, newest: int, now: float) -> float:
-        """The moment that retention counts from: the newest event of the store, never later than now."""
-        # What the file has is rounded up, since it outlives whoever was there then.
-        before: int = read_value(raw, "SELECT newest FROM about")
-        return min(now, max(newest, before - HALF_HOUR))
-
-    def _advance(self, raw: sqlite3.Connection, newest: int, clock: float) -> None:
-        """Note the newest event, and remove some of what is due by then."""
-        before = read_value(raw, "SELECT newest FROM about")
-        if newest > before or self._is_stale:
-            raw.execute("UPDATE about SET newest = ?", (max(before, round_up(newest, HALF_HOUR)),))
-            rows = read_rows(raw, "WHERE due <= ? LIMIT ?", int(clock), AT_ONCE)
-            self._is_stale = self._retain(raw, rows, clock, clock)[-1]
+        return count
 
     def _merge(
         self,
