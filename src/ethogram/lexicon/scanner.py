@@ -119,7 +119,7 @@ def _flags(
         matches = [match for match in matches if not of.isdisjoint(lexicon.entries[match[0]][:2])]
         if not matches:
             return ()
-    offsets, quotes = Offsets(folded, matches[-1][2]), Quotes(folded.original)
+    offsets, quotes = Offsets(folded), Quotes(folded.original)
     flags = []
     for number, start, end in matches:
         first, last = offsets.span(start, end)

@@ -35,7 +35,6 @@ from .tables import (
     check_file,
     connect,
     find_rows,
-    has_id,
     look_row,
     read_events,
     read_rows,
@@ -275,11 +274,7 @@ class UsageStore:
             return ids if raw.execute(tables.ADD_EVENT, row).rowcount > 0 else None
         if name is None:
             return ids
-        return None if has_id(ids, name) else (ids + name)[-IDS * NAME_BYTES :]
-
-    def _put(self, raw: sqlite3.Connection, name: bytes, row: Row, state: Summary) -> None:
-        """Store another summary of a person."""
-        write_rows(raw, {name: row._replace(state=state, due=due(state, self.policy))})
+        return None if name in ids else (ids + name)[-IDS * NAME_BYTES :]
 
     def done(self, base: bytes) -> int:
         """Return how many events of a source are stored (see `add`)."""
@@ -290,14 +285,11 @@ class UsageStore:
 
     def _evict(self, raw: sqlite3.Connection) -> None:
         """Remove those longest without an event where there are too many, and one in a hundred more."""
-        # The highest key is read at once; counting reads an index.
-        for query in ("SELECT max(key) FROM people", "SELECT count(*) FROM people"):
-            count = read_value(raw, query) or 0
-            if count <= self.max_people:
-                return
-        oldest = "SELECT key FROM people ORDER BY newest, key LIMIT ?"
-        excess = count - self.max_people + self.max_people // 100
-        self.evicted += raw.execute(f"DELETE FROM people WHERE key IN ({oldest})", (excess,)).rowcount
+        excess = read_value(raw, "SELECT count(*) FROM people") - self.max_people
+        if excess > 0:
+            oldest = "SELECT key FROM people ORDER BY newest, key LIMIT ?"
+            count = excess + self.max_people // 100
+            self.evicted += raw.execute(f"DELETE FROM people WHERE key IN ({oldest})", (count,)).rowcount
 
     # --- reading ------------------------------------------------------------------------------
 
@@ -405,28 +397,24 @@ class UsageStore:
         """Apply the policy to rows that are due: people and events removed, and whether there may be more."""
         people = events = 0
         for name, row in rows.items():
-            left = retained(row.state, now, self.policy, newest)
-            events += self._lost(row, left)
-            if left is None:
-                people += 1
-                events += self._remove(raw, row.key)
-            else:
-                self._put(raw, name, row, left)
+            gone = self._keep(raw, name, row, retained(row.state, now, self.policy, newest))
+            people, events = people + gone[0], events + gone[1]
         before = retention_start(newest, self.policy)
         old = "SELECT rowid FROM events WHERE at < ? LIMIT ?"
-        gone = raw.execute(f"DELETE FROM events WHERE rowid IN ({old})", (before, 10 * AT_ONCE)).rowcount
+        count = raw.execute(f"DELETE FROM events WHERE rowid IN ({old})", (before, 10 * AT_ONCE)).rowcount
         self._unmark(raw, before)
-        return people, events + gone, len(rows) == AT_ONCE or gone == 10 * AT_ONCE
+        return people, events + count, len(rows) == AT_ONCE or count == 10 * AT_ONCE
 
-    def _lost(self, row: Row, left: Summary | None) -> int:
-        """Events that a summary lost, where the events themselves are not stored and so not counted."""
-        return 0 if self.stores_events else max(0, row.state.events - (left.events if left else 0))
-
-    def _remove(self, raw: sqlite3.Connection, key: int) -> int:
-        """Remove a person and return how many stored events went."""
-        gone = raw.execute("DELETE FROM events WHERE person = ?", (key,)).rowcount
-        raw.execute("DELETE FROM people WHERE key = ?", (key,))
-        return gone
+    def _keep(self, raw: sqlite3.Connection, name: bytes, row: Row, left: Summary | None) -> tuple[int, int]:
+        """Store what is left of a person, or remove them: people and events that went."""
+        # Events that are not stored count by what the summary lost.
+        lost = 0 if self.stores_events else max(0, row.state.events - (left.events if left else 0))
+        if left is not None:
+            write_rows(raw, {name: row._replace(state=left, due=due(left, self.policy))})
+            return 0, lost
+        gone = raw.execute("DELETE FROM events WHERE person = ?", (row.key,)).rowcount
+        raw.execute("DELETE FROM people WHERE key = ?", (row.key,))
+        return 1, lost + gone
 
     def _unmark(self, raw: sqlite3.Connection, before: int) -> None:
         """Forget the files of which nothing is left, so that they can be recorded again."""
@@ -439,17 +427,11 @@ class UsageStore:
         with self.transaction() as raw:
             where, values = ("", ()) if name is None else ("WHERE name = ?", (name,))
             for person, row in read_rows(raw, where, *values).items():
-                left: Summary | None = None
-                if before is not None:
-                    left, gone = self._purge_before(raw, row, before)
-                    events += gone
-                events += self._lost(row, left)
-                if left is not None:
-                    self._put(raw, person, row, left)
-                    continue
-                people += 1
-                events += self._remove(raw, row.key)
-                raw.execute(f"{tables.HIDE} WHERE person = ?", (person,))
+                left, count = (None, 0) if before is None else self._purge_before(raw, row, before)
+                gone = self._keep(raw, person, row, left)
+                people, events = people + gone[0], events + gone[1] + count
+                if left is None:
+                    raw.execute(f"{tables.HIDE} WHERE person = ?", (person,))
             if name is not None and before is None:
                 # Looks at somebody who is not there are about them all the same.
                 raw.execute(f"{tables.HIDE} WHERE person = ?", (name,))

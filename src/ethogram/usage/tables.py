@@ -13,7 +13,6 @@ from ..files.sqlite import Schema
 from ..models.record import Record
 from ..models.slotted import dataclass
 from .audit import WHATS, Look
-from .pseudonym import NAME_BYTES
 from .signals import Episode
 from .summary import EMPTY, Summary
 
@@ -138,18 +137,6 @@ def check_file(path: Path, *, create: bool) -> None:
     elif not create:
         hint = f"`ethogram usage record FILE --store {path}` makes one"
         raise BadUsage(f"there is no usage store at {path}; {hint}")
-
-
-def has_id(ids: bytes, wanted: bytes) -> bool:
-    """Return whether an id is among those remembered.
-
-    >>> has_id(b"a" * 16 + b"b" * 16, b"b" * 16), has_id(b"a" * 16 + b"b" * 16, b"a" * 8 + b"b" * 8)
-    (True, False)
-    """
-    at = ids.find(wanted)
-    while at >= 0 and at % NAME_BYTES:
-        at = ids.find(wanted, at + 1)
-    return at >= 0
 
 
 def read_value(raw: sqlite3.Connection, query: str) -> Any:

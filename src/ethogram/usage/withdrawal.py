@@ -139,9 +139,11 @@ def least_stretch(
     return min(past.stretches(last, length, count)), min(past.visits.stretches(last, length, count))
 
 
-def below_quietest(past: Past, end: int, span: int, settings: Settings, seen: int = 0) -> Measure | None:
+def below_quietest(
+    past: Past, end: int, span: int, settings: Settings, *, is_open: bool = False
+) -> Measure | None:
     """The measure by the quietest stretch in the four weeks before a day; None: too little is known or was
-    expected, or so much was `seen` that the days can be neither quiet nor few.
+    expected. `is_open`: the span is not over, and None where it can be neither quiet nor few any more.
 
     A person who writes on one day of the week has not gone quiet by missing it once. It suits people who come
     in bursts, for whom mean and deviation promise too much.
@@ -151,7 +153,9 @@ def below_quietest(past: Past, end: int, span: int, settings: Settings, seen: in
     if least is None or least[1] * span < settings.visits_least * length:
         return None
     amount = least[0] * span / length
-    if amount < min(settings.few_least, settings.expected_least) or 2 * seen >= amount:
+    if amount < min(settings.few_least, settings.expected_least):
+        return None
+    if is_open and past.seen(end, past.days) >= amount / 2:
         return None
     few = math.ceil(amount * settings.few_share) - 1 if amount >= settings.few_least else -1
     is_enough = amount >= settings.expected_least
@@ -329,7 +333,7 @@ def add_closes(outlook: Outlook, past: Past, closes: int, cohort: Cohort, settin
     for span in SPANS[: SPANS.index(WEEK)]:
         for after in range(min(span, closes)):
             end = today + 1 + after - span
-            note(end, span, below_quietest(past, end, span, settings, past.seen(end, today)))
+            note(end, span, below_quietest(past, end, span, settings, is_open=True))
     # No measure exceeds the busiest week, and the further back a span goes, the more it saw.
     most = past.busiest(WEEK) * SPANS[-1] / WEEK
     for end in range(today, max(settings.quiet_known, today + 1 - SPANS[-1]) - 1, -1):
@@ -338,7 +342,7 @@ def add_closes(outlook: Outlook, past: Past, closes: int, cohort: Cohort, settin
         week, seen = usual_week(past, end, cohort, settings), past.seen(end, today)
         for span in SPANS[SPANS.index(WEEK) :]:
             if 0 <= end + span - today - 1 < min(span, closes):
-                note(end, span, below_quietest(past, end, span, settings, seen))
+                note(end, span, below_quietest(past, end, span, settings, is_open=True))
                 if week is not None:
                     note(end, span, below_usual(week, span, settings, seen))
     return outlook._replace(quiet=tuple(quiet), fewer=tuple(fewer))
