@@ -94,29 +94,25 @@ class Past:
 
 
 @dataclass(frozen=True, slots=True)
-class Measure:
-    """An expected number of messages, and the most with which days count as quiet (-1: none do) and as few,
-    which is never less."""
+class Span:
+    """The newest days of a person: how many, their messages, and what they are measured by.
 
+    `amount` messages were expected, and at most `quiet` (-1: none) count as quiet and `few` as few, which is
+    never less. `is_mean`: by usual weeks, not by the quietest stretch.
+    """
+
+    days: int
+    seen: int
     amount: float
     spread: float
     quiet: int
     few: int
     is_mean: bool
 
-
-@dataclass(frozen=True, slots=True)
-class Span:
-    """The newest days of a person: how many, their messages, and what they are measured by."""
-
-    days: int
-    seen: int
-    measure: Measure
-
     @property
     def surprise(self) -> float:
         """-log10 of the chance of so few."""
-        return surprise_of(count_at_most(self.seen, self.measure.amount, self.measure.spread))
+        return surprise_of(count_at_most(self.seen, self.amount, self.spread))
 
 
 def least_stretch(
@@ -140,27 +136,25 @@ def least_stretch(
 
 
 def below_quietest(
-    past: Past, end: int, span: int, settings: Settings, *, is_open: bool = False
-) -> Measure | None:
-    """The measure by the quietest stretch in the four weeks before a day; None: too little is known or was
-    expected. `is_open`: the span is not over, and None where it can be neither quiet nor few any more.
+    past: Past, end: int, days: int, settings: Settings, *, is_open: bool = False
+) -> Span | None:
+    """The days from `end` on by the quietest stretch in the four weeks before; None: too little is known or
+    was expected. `is_open`: they are not over, and None where they can be neither quiet nor few any more.
 
     A person who writes on one day of the week has not gone quiet by missing it once. It suits people who come
     in bursts, for whom mean and deviation promise too much.
     """
-    length = min(span, WEEK)
+    length = min(days, WEEK)
     least = least_stretch(past, end, length, settings)
-    if least is None or least[1] * span < settings.visits_least * length:
+    if least is None or least[1] * days < settings.visits_least * length:
         return None
-    amount = least[0] * span / length
-    if amount < min(settings.few_least, settings.expected_least):
-        return None
-    if is_open and past.seen(end, past.days) >= amount / 2:
+    amount, seen = least[0] * days / length, past.seen(end, past.days)
+    if amount < min(settings.few_least, settings.expected_least) or (is_open and seen >= amount / 2):
         return None
     few = math.ceil(amount * settings.few_share) - 1 if amount >= settings.few_least else -1
     is_enough = amount >= settings.expected_least
     quiet = _surprising_count(settings.quiet_limit, amount, settings.quiet_spread) if is_enough else -1
-    return Measure(amount, settings.quiet_spread, quiet, max(few, quiet), False)
+    return Span(days, seen, amount, settings.quiet_spread, quiet, max(few, quiet), False)
 
 
 _surprising_count = lru_cache(maxsize=4096)(largest_surprising_count)
@@ -200,23 +194,25 @@ def week_spread(total: int, squares: int, count: int, cohort: Cohort, settings: 
     return spread * (1 + 1 / count) + 1 / (mean * count) + settings.drift_least
 
 
-def below_usual(week: UsualWeek, span: int, settings: Settings, seen: int | None = None) -> Measure | None:
-    """The measure by usual weeks; None: too few were expected, or with one more than `seen` it is not quiet.
+def below_usual(
+    past: Past, end: int, days: int, week: UsualWeek, settings: Settings, *, is_open: bool = False
+) -> Span | None:
+    """The days from `end` on by usual weeks; None: too few were expected. `is_open`: as in `below_quietest`.
 
     Of a week at least, since a weekend is not a week. It suits people whose weeks are alike.
     """
-    amount, limit = week.amount * span / WEEK, settings.usual_limit
-    if span < WEEK or amount < settings.usual_least or week.visits * span < settings.visits_least * WEEK:
+    amount, limit, seen = week.amount * days / WEEK, settings.usual_limit, past.seen(end, past.days)
+    if days < WEEK or amount < settings.usual_least or week.visits * days < settings.visits_least * WEEK:
         return None
     # Exact limits take long, and most days are far from theirs.
-    if seen is not None and (
+    if is_open and (
         2 * seen + 2 > amount
         or mean_where_zero_surprises(limit, week.spread) > amount
         or count_at_most(seen + 1, amount, week.spread) > 10.0**-limit
     ):
         return None
     quiet = min(int(amount / 2), largest_surprising_count(limit, amount, week.spread))
-    return Measure(amount, week.spread, quiet, quiet, True)
+    return Span(days, seen, amount, week.spread, quiet, quiet, True)
 
 
 def silent_days(past: Past) -> int:
@@ -234,30 +230,27 @@ def measure_spans(past: Past, cohort: Cohort, settings: Settings) -> list[Span]:
     last = past.days - silent
     # A pause as long as one in the month before is not withdrawal.
     is_known = 0 < silent <= past.longest_pause(last - settings.quiet_back, last)
-    for span in (*([silent] if silent >= SPANS[0] else ()), *(span for span in SPANS if span > silent)):
-        end = past.days - span
+    for days in (*([silent] if silent >= SPANS[0] else ()), *(days for days in SPANS if days > silent)):
+        end = past.days - days
         if end < settings.quiet_known:
             break
-        week = usual_week(past, end, cohort, settings) if span >= WEEK else None
-        measures = (
-            below_quietest(past, end, span, settings),
-            None if week is None else below_usual(week, span, settings),
+        week = usual_week(past, end, cohort, settings) if days >= WEEK else None
+        measured = (
+            below_quietest(past, end, days, settings),
+            None if week is None else below_usual(past, end, days, week, settings),
         )
-        for measure in measures:
-            if measure is not None:
-                measure = replace(measure, quiet=-1) if is_known else measure
-                spans.append(Span(span, past.seen(end, past.days), measure))
+        spans += [replace(span, quiet=-1) if is_known else span for span in measured if span is not None]
     return spans
 
 
 def is_quiet(spans: Iterable[Span]) -> bool:
     """Whether the person counts as gone quiet (severity medium)."""
-    return any(span.seen <= span.measure.quiet for span in spans)
+    return any(span.seen <= span.quiet for span in spans)
 
 
 def is_fewer(spans: Iterable[Span]) -> bool:
     """Whether the person counts as one with few messages (severity low)."""
-    return any(span.seen <= span.measure.few for span in spans)
+    return any(span.seen <= span.few for span in spans)
 
 
 # --- outlook --------------------------------------------------------------------------------
@@ -324,27 +317,27 @@ def add_closes(outlook: Outlook, past: Past, closes: int, cohort: Cohort, settin
     quiet, fewer = ([Close(-1, 0, 0, 0.0)] * closes for _ in range(2))
     today = past.days
 
-    def note(end: int, span: int, measure: Measure | None) -> None:
-        if measure is not None:
-            after, seen = end + span - today - 1, past.seen(end, today)
-            quiet[after] = max(quiet[after], Close(measure.quiet - seen, span, seen, measure.amount))
-            fewer[after] = max(fewer[after], Close(measure.few - seen, span, seen, measure.amount))
+    def note(end: int, span: Span | None) -> None:
+        if span is not None:
+            after, seen = end + span.days - today - 1, span.seen
+            quiet[after] = max(quiet[after], Close(span.quiet - seen, span.days, seen, span.amount))
+            fewer[after] = max(fewer[after], Close(span.few - seen, span.days, seen, span.amount))
 
-    for span in SPANS[: SPANS.index(WEEK)]:
-        for after in range(min(span, closes)):
-            end = today + 1 + after - span
-            note(end, span, below_quietest(past, end, span, settings, is_open=True))
-    # No measure exceeds the busiest week, and the further back a span goes, the more it saw.
+    for days in SPANS[: SPANS.index(WEEK)]:
+        for after in range(min(days, closes)):
+            end = today + 1 + after - days
+            note(end, below_quietest(past, end, days, settings, is_open=True))
+    # No expectation exceeds the busiest week, and the further back a span goes, the more it saw.
     most = past.busiest(WEEK) * SPANS[-1] / WEEK
     for end in range(today, max(settings.quiet_known, today + 1 - SPANS[-1]) - 1, -1):
         if most < min(settings.few_least, settings.usual_least) or 2 * past.seen(end, today) > most:
             break
-        week, seen = usual_week(past, end, cohort, settings), past.seen(end, today)
-        for span in SPANS[SPANS.index(WEEK) :]:
-            if 0 <= end + span - today - 1 < min(span, closes):
-                note(end, span, below_quietest(past, end, span, settings, is_open=True))
+        week = usual_week(past, end, cohort, settings)
+        for days in SPANS[SPANS.index(WEEK) :]:
+            if 0 <= end + days - today - 1 < min(days, closes):
+                note(end, below_quietest(past, end, days, settings, is_open=True))
                 if week is not None:
-                    note(end, span, below_usual(week, span, settings, seen))
+                    note(end, below_usual(past, end, days, week, settings, is_open=True))
     return outlook._replace(quiet=tuple(quiet), fewer=tuple(fewer))
 
 
@@ -484,12 +477,12 @@ def _describe(spans: Iterable[Span], due: Due | None, silent: int) -> tuple[str,
     """What was seen and what was expected, in words and as numbers."""
 
     def clearness(span: Span) -> tuple[bool, bool, float, int]:
-        return span.seen <= span.measure.quiet, span.seen <= span.measure.few, span.surprise, span.days
+        return span.seen <= span.quiet, span.seen <= span.few, span.surprise, span.days
 
     clearest = max(spans, key=clearness, default=None)
-    if clearest is not None and (due is None or clearest.seen <= clearest.measure.quiet):
-        days, seen, amount = clearest.days, clearest.seen, clearest.measure.amount
-        if clearest.measure.is_mean:
+    if clearest is not None and (due is None or clearest.seen <= clearest.quiet):
+        days, seen, amount = clearest.days, clearest.seen, clearest.amount
+        if clearest.is_mean:
             by = f"by their usual weeks {amount:.0f} were to be expected"
         elif days < WEEK:
             by = f"the quietest {days} days of the month before had {amount:.0f}"
