@@ -15,9 +15,11 @@ from jsonschema import Draft202012Validator
 
 from ethogram.agents.hook import location, state_db
 from ethogram.agents.hook.install import EVENTS
-from ethogram.agents.hook.status import Watching, outcomes, steps_until, watching
+from ethogram.agents.hook.status import WatchedPatterns, outcomes, steps_until, watching
 from ethogram.agents.status import Advice, Settled
 from ethogram.cli.main import main
+from ethogram.config import Loaded
+from ethogram.files.sqlite import transaction
 from ethogram.schemas import schema
 from settings_files import trusted_settings
 
@@ -46,11 +48,11 @@ def quick(monkeypatch) -> list[str]:
 
 
 @functools.cache
-def _watching() -> Watching:
+def _watching() -> tuple[Loaded, WatchedPatterns]:
     return watching(".")
 
 
-def watching_once(folder: str) -> Watching:
+def watching_once(folder: str) -> tuple[Loaded, WatchedPatterns]:
     """What is watched where nothing is set, looked up once."""
     return watching(folder) if Path(folder, ".ethogram.yaml").exists() else _watching()
 
@@ -77,7 +79,7 @@ def remember(
     session: str, at: float, *told: tuple[Advice, str, int], state: str = "", agent: str = "agent"
 ) -> None:
     """A run in the state file, with what was said in it and what came of that."""
-    with closing(state_db.opened(location.state_path())) as db, state_db.transaction(db):
+    with closing(state_db.opened(location.state_path())) as db, transaction(db):
         state_db.save(db, session, agent, at, {"note": state})
         for item, effect, after in told:
             state_db.save_advice(db, session, agent, at, item)

@@ -11,7 +11,7 @@ import pytest
 
 from ethogram.agents.hook import state_db
 from ethogram.agents.hook.claude_code import handle
-from ethogram.agents.hook.plan import choose, library_of, make_plan
+from ethogram.agents.hook.plan import library_of, make_plan
 from ethogram.config import Settings
 
 Ask = Callable[..., str]
@@ -24,7 +24,7 @@ def ask(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ask:
 
     def asked(tool: str, record: dict[str, Any], **settings: Any) -> str:
         own = Settings(**settings)
-        plan = make_plan(choose(library_of(own)), own, str(tmp_path))
+        plan = make_plan(library_of(own), own, str(tmp_path))
         payload = {"session_id": "s", "cwd": str(tmp_path), "hook_event_name": "PreToolUse"}
         call = {"tool_name": tool, "tool_input": record, "tool_use_id": "1"}
         db = state_db.opened(str(tmp_path / "state" / "runs.sqlite"))
@@ -195,7 +195,7 @@ def session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ask:
     """One session in which every question is answered with yes: what is asked about each command."""
     monkeypatch.setenv("ETHOGRAM_HOOK_DIR", str(tmp_path / "state"))
     own = Settings(deny=("README.md",))
-    plan = make_plan(choose(library_of(own)), own, str(tmp_path))
+    plan = make_plan(library_of(own), own, str(tmp_path))
     db = state_db.opened(str(tmp_path / "state" / "runs.sqlite"))
     calls = iter(range(1000))
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from ethogram.agents.hook.claude_code import _with_tuples
 from ethogram.agents.hook.plan import library_of, rules_in
 from ethogram.agents.interventions import is_same, next_rung
-from ethogram.agents.rules import Rules
+from ethogram.agents.status import Rules
 from ethogram.config import Settings
 from ethogram.models.constants import RUNGS
 

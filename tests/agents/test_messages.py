@@ -46,7 +46,7 @@ def step(n: int, key: str, operation: str = "run", error: str = "", **more: Any)
 
 def situation(*recent: dict[str, Any], keys: tuple[str, ...] = (), **more: Any) -> Situation:
     used = more.pop("used", (*WORDS, "run", "write"))
-    return Situation("loop", "A round of steps", "Try something else.", keys, recent, used=used, **more)
+    return Situation("A round of steps", "Try something else.", keys, recent, used=used, **more)
 
 
 FAILED = [step(n, "make", error="no rule") for n in range(1, 4)]

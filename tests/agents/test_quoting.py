@@ -14,7 +14,7 @@ import pytest
 from ethogram import RunGuard
 from ethogram.agents.hook import state_db
 from ethogram.agents.hook.claude_code import handle
-from ethogram.agents.hook.plan import choose, library_of, make_plan
+from ethogram.agents.hook.plan import library_of, make_plan
 from ethogram.agents.messages import PREFIX, QUOTES, quote, shorten
 from ethogram.config import Settings
 
@@ -108,7 +108,7 @@ def test_the_task_and_globs_stay_quoted(attempt: str) -> None:
 @pytest.fixture
 def ask(tmp_path: Path) -> Callable[[str, dict[str, Any]], str]:
     settings = Settings(deny=("private/**",))
-    plan = make_plan(choose(library_of(settings)), settings, str(tmp_path))
+    plan = make_plan(library_of(settings), settings, str(tmp_path))
     db = state_db.opened(str(tmp_path / "state" / "runs.sqlite"))
 
     def asked(tool: str, record: dict[str, Any]) -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from ethogram.agents.hook.plan import rules_in
-from ethogram.agents.rules import Rules
+from ethogram.agents.status import Rules
 from ethogram.cli.main import main
 from ethogram.config import Settings, load_settings
 from ethogram.config.settings import HOOK

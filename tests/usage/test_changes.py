@@ -8,8 +8,7 @@ import random
 import pytest
 
 from ethogram.usage import Settings, Summary, merge, record, signals
-from ethogram.usage.clock import infer_zone
-from ethogram.usage.night import active_days
+from ethogram.usage.night import infer_zone
 from ethogram.usage.sessions import read_sessions
 from ethogram.usage.summary import read_days
 from usage_people import DAY, HOUR, MINUTE, VARIANTS, Event, Person, unzoned
@@ -127,11 +126,11 @@ def test_a_zone_is_inferred_to_two_hours_and_summer_time_is_no_change(zone: str,
         key=lambda e: e[0],
     )
     state = unzoned(events)
-    guess = infer_zone(active_days(list(read_days(state))))
+    ahead, confidence = infer_zone(list(read_days(state)))
     true = {"Europe/Berlin": 1.5, "America/Los_Angeles": -7.3, "Asia/Tokyo": 9, "Australia/Sydney": 10.7}[
         zone
     ]
-    assert abs((guess.hours - true + 12) % 24 - 12) <= 2.5
-    assert guess.confidence > 0.6
+    assert abs((ahead - true + 12) % 24 - 12) <= 2.5
+    assert confidence > 0.6
     for end in range(60, len(events), 20):
         assert not signals(unzoned(events[:end]), events[end - 1][0] + HOUR).to_dict()["is_late_night"]

@@ -8,8 +8,7 @@ import pytest
 
 from ethogram.usage import COHORTS, Settings
 from ethogram.usage.baseline import Daily
-from ethogram.usage.spans import Past, is_quiet, measure_spans
-from ethogram.usage.withdrawal import withdrawal
+from ethogram.usage.withdrawal import Past, is_quiet, measure_spans, withdrawal
 
 COHORT, SETTINGS = COHORTS[1], Settings()
 

@@ -8,8 +8,16 @@ import pytest
 
 from ethogram.errors import BadUsage
 from ethogram.usage import COHORTS, Settings, Summary, merge, record, signals
-from ethogram.usage.spans import Past, is_fewer, is_quiet, measure_spans, silent_days
-from ethogram.usage.withdrawal import add_closes, make_outlook, predict
+from ethogram.usage.withdrawal import (
+    Past,
+    add_closes,
+    is_fewer,
+    is_quiet,
+    make_outlook,
+    measure_spans,
+    predict,
+    silent_days,
+)
 from usage_people import DAY, HOUR
 
 COHORT, SETTINGS = COHORTS[1], Settings()

@@ -16,7 +16,7 @@ from ..models import Detection, Event
 from ..models.constants import MAX_RESULT, RUNGS
 from ..patterns.library import Library
 from ..signals import Measurer
-from .hook.plan import choose, library_of, make_plan
+from .hook.plan import library_of, make_plan
 from .monitor import observe, start
 from .payload import TOO_DEEP, call_event, message_event, response_text, result_event
 from .status import Observed
@@ -84,7 +84,7 @@ class RunGuard:
         if rungs is not None:
             settings = replace(settings, hook={**settings.hook, "rungs": _checked_rungs(rungs)})
         library = _library(settings)
-        self._plan = make_plan(choose(library), settings)
+        self._plan = make_plan(library, settings)
         self._measurer = Measurer.of(self._plan.signals, self._plan.options)
         # Steps are dated here, never before the previous one, so a clock that jumps back refuses none.
         self._watch = Watch(library, settings=replace(settings, max_future=None), clock=clock)

@@ -13,10 +13,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..models.severity import rank
-from ..models.slotted import replace
 from .messages import MIN_ERRORS, Situation, agent_message, user_message
-from .rules import Rules
-from .status import Advice, Plan, Settled, Standing, State
+from .status import Advice, Plan, Rules, Settled, Standing, State
 
 SCOPE = "scope"
 """The cause of patterns about paths: every such step counts, whether or not it makes progress."""
@@ -79,7 +77,7 @@ def advise(plan: Plan, state: State, standings: Sequence[Standing]) -> tuple[Sta
         if rung is None:
             continue
         is_first = all(other["times"] == 1 for other in interventions if is_same(other, cause, keys))
-        situation = replace(situation_of(plan, state, item.pattern, keys), is_first=is_first)
+        situation = situation_of(plan, state, item.pattern, keys, is_first=is_first)
         person = user_message(situation) if rung in ("ask", "stop") else ""
         text = agent_message(rung, situation)
         advice = Advice(rung, item.pattern, item.severity, text, state["steps"], person, keys)
@@ -99,11 +97,12 @@ def _is_due(plan: Plan, state: State, standing: Standing) -> bool:
     return not now["progress"]
 
 
-def situation_of(plan: Plan, state: State, pattern: str, keys: tuple[str, ...]) -> Situation:
+def situation_of(
+    plan: Plan, state: State, pattern: str, keys: tuple[str, ...], *, is_first: bool = False
+) -> Situation:
     """Return what a message about a pattern is made from."""
     program, options = plan.program(pattern), plan.options
     return Situation(
-        pattern=pattern,
         title=program.title,
         recommendation=program.recommendation,
         keys=keys,
@@ -113,6 +112,7 @@ def situation_of(plan: Plan, state: State, pattern: str, keys: tuple[str, ...]) 
         deny=options.deny,
         used=tuple(state["used"]),
         is_scope=program.cause == SCOPE,
+        is_first=is_first,
     )
 
 

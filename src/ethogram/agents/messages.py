@@ -160,7 +160,6 @@ class Situation:
     `is_first`: nothing has been said about it yet.
     """
 
-    pattern: str
     title: str
     recommendation: str
     keys: tuple[str, ...]

@@ -48,14 +48,14 @@ def observe(plan: Plan, state: State, event: Event, measurer: Measurer | None = 
         state["recent"] = []
     is_step = _is_step(event, readings)
     if not is_step and "talk_key" not in readings:
-        return Observed(state, tuple(standings), readings=readings)
+        return Observed(state, tuple(standings))
     state["steps"] += is_step
     cwd = str(event.attributes.get("cwd") or plan.options.cwd or "")
     state["recent"] = recent_steps(state, event, readings, state["steps"], cwd)
     state["used"] = sorted({*state["used"], *state["recent"][-1]["operations"]})
     state, settled = settle(state, standings)
     state, advice = advise(plan, state, standings)
-    return Observed(state, tuple(standings), advice, settled, readings)
+    return Observed(state, tuple(standings), advice, settled)
 
 
 def _is_step(event: Event, readings: Mapping[str, Value]) -> bool:

@@ -65,9 +65,11 @@ def paths_to_ask(
     `is_critical_step` is the signal critical_path, which knows what users named and settings allow.
     """
     named = [(joined(cwd, path), bool(changes)) for path, changes in touched(step)]
-    paths = [path for path, changes in named if is_critical_step and _counts(path, changes, options, cwd)]
-    if is_critical_step and not paths:
-        paths = [path for path, _ in named[:1]]
+    paths: list[str] = []
+    if is_critical_step:
+        globs = options.critical_paths
+        paths = [path for path, changes in named if is_critical(path, changes) or matches(path, globs, cwd)]
+        paths = paths or [path for path, _ in named[:1]]
     known = {path for path, _ in named}
     for word in path_words(step.command) if step.command else ():
         path = joined(cwd, word)
@@ -77,10 +79,6 @@ def paths_to_ask(
     for path, _ in named:
         if options.deny and path not in paths and matches(path, options.deny, cwd):
             yield path, True
-
-
-def _counts(path: str, changes: bool, options: Options, cwd: str) -> bool:
-    return is_critical(path, changes) or matches(path, options.critical_paths, cwd)
 
 
 def monitoring_change(step: Step) -> str | None:
@@ -109,7 +107,8 @@ def _changing_parts(line: str) -> Iterator[str]:
         if (
             any(_MONITORING.search(output) for output in command.outputs)
             or (_COMMAND.search(text) and not reads)
-            or (_MONITORING.search(text) and not reads and not _is_ethogram(command))
+            # ethogram's own commands that change settings are known.
+            or (_MONITORING.search(text) and not reads and command.program.rpartition("/")[2] != "ethogram")
         ):
             yield shown
     is_cut = len(commands) >= MAX_COMMANDS or any(len(command.words) >= MAX_WORDS for command in commands)
@@ -123,11 +122,6 @@ def _only_reads(command: SimpleCommand) -> bool:
         known = command.program != "git" or (words[:1] and words[0] in GIT_READERS)
         return bool(known) and not any(_WRITES.fullmatch(word.partition("=")[0]) for word in command.words)
     return command.program in READERS
-
-
-def _is_ethogram(command: SimpleCommand) -> bool:
-    """Whether it is ethogram, whose commands that change settings are known."""
-    return command.program.rpartition("/")[2] == "ethogram"
 
 
 def _places(value: Any, name: str = "") -> Iterator[str]:

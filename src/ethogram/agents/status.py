@@ -5,17 +5,18 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
+from types import SimpleNamespace
 from typing import Any
 
 from ..engine.history import History
 from ..engine.live.threshold import Threshold
 from ..language.program import Program, ThresholdProgram
+from ..models.constants import RUNGS
 from ..models.event import Value
 from ..models.severity import rank
-from ..models.slotted import dataclass, field
+from ..models.slotted import dataclass
 from ..signals.base import Signal
 from ..signals.options import Options
-from .rules import Rules
 
 # The state of each program in one run, from rows of readings alone.
 #
@@ -53,16 +54,6 @@ class Standing:
     severity: str
     confidence: float
     since: int
-
-
-class Seen:
-    """An event as readers of histories need it: its readings."""
-
-    __slots__ = ("attributes", "readings")
-
-    def __init__(self, readings: Mapping[str, Value]) -> None:
-        self.readings = readings
-        self.attributes: Mapping[str, Any] = {}
 
 
 def digest(text: str) -> str:
@@ -121,7 +112,9 @@ def _threshold(program: Program) -> Threshold:
 def _history(rows: Sequence[Row]) -> History:
     history = History((), "", True)
     for us, readings in rows:
-        history.add(Seen(readings), us)  # type: ignore[arg-type]
+        # What readers of histories need of an event.
+        event: Any = SimpleNamespace(readings=readings, attributes={})
+        history.add(event, us)
     return history
 
 
@@ -132,6 +125,31 @@ SIGNALS = "ethogram.signals."
 
 State = dict[str, Any]
 """All that is known of a run, as plain JSON data of bounded size."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """When to intervene. `off` are rungs, patterns and tools that are turned off.
+
+    `cool_down` is the number of steps between two messages about one thing, `most` the number of
+    interruptions of a run, and `lowest` the lowest severity that is mentioned.
+    """
+
+    rungs: tuple[str, ...]
+    cool_down: int
+    most: int
+    lowest: str
+    off: tuple[str, ...]
+    critical: str
+
+    def has(self, name: str) -> bool:
+        """Return whether a rung, pattern or tool is on."""
+        return name not in self.off
+
+    @property
+    def active_rungs(self) -> tuple[str, ...]:
+        """The rungs that are on, mildest first."""
+        return tuple(rung for rung in RUNGS if rung in self.rungs and self.has(rung))
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,4 +200,3 @@ class Observed:
     standings: tuple[Standing, ...] = ()
     advice: Advice | None = None
     settled: tuple[Settled, ...] = ()
-    readings: Mapping[str, Value] = field(default_factory=dict)

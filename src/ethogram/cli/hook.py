@@ -34,8 +34,8 @@ def install(agent: Agent, user: User = False, dry_run: DryRun = False) -> None:
 
     settings.check_agent(agent)
     # Before anything is written: faults of our own settings are reported as everywhere else.
-    seen = watching(".")
-    for line in seen.loaded.warnings:
+    loaded, watched = watching(".")
+    for line in loaded.warnings:
         warn(line, as_json=False)
     path = settings.settings_path("user" if user else "project", ".")
     if not user:
@@ -55,7 +55,7 @@ def install(agent: Agent, user: User = False, dry_run: DryRun = False) -> None:
         write_line(printable(f"The hook is already installed in {path}."))
     else:
         write_line(printable(f"Installed in {path}, for sessions that start from now on."))
-    write_lines(watching_lines(seen))
+    write_lines(watching_lines(watched))
 
 
 def uninstall(agent: Agent, user: User = False, dry_run: DryRun = False) -> None:

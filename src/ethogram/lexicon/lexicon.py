@@ -12,7 +12,7 @@ from ..data import DATA
 from ..errors import BadInput, Fault
 from ..models.event import stable_hash
 from ..models.slotted import dataclass
-from .matcher import Matcher, PhraseParts, Rest, Way, heads, without_apostrophes
+from .matcher import Matcher, PhraseParts, Rest, Way, heads, parse, without_apostrophes
 
 CONTENT = DATA / "lexicon"
 
@@ -116,7 +116,7 @@ def make_lexicon(categories: tuple[Category, ...]) -> Lexicon:
     for category in categories:
         for line in category.phrases:
             rests: dict[PhraseParts, Rest | None] = {(): None}
-            for head, rest in heads(line):
+            for head, rest in heads(parse(line)):
                 way = (len(entries), rests.setdefault(rest, Rest(rest)))
                 begun.setdefault(head.encode(), []).append(way)
                 if "'" in head:

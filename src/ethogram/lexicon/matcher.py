@@ -91,16 +91,12 @@ class Rest:
         return None if match is None else match.end()
 
 
-def heads(line: str) -> Iterator[tuple[str, PhraseParts]]:
+def heads(rest: PhraseParts, begun: str = "") -> Iterator[tuple[str, PhraseParts]]:
     """The starts of a line, each long enough to occur in few texts, and what must follow each.
 
-    >>> list(heads("(a|absolutely any) thing (here|there)"))[-1]
+    >>> list(heads(parse("(a|absolutely any) thing (here|there)")))[-1]
     ('absolutely any thing ', ((('here',), ('there',)),))
     """
-    return _heads("", parse(line))
-
-
-def _heads(begun: str, rest: PhraseParts) -> Iterator[tuple[str, PhraseParts]]:
     while rest and isinstance(rest[0], str):
         begun, rest = begun + rest[0], rest[1:]
     if not rest or len(begun) >= SHORTEST_HEAD:
@@ -108,7 +104,7 @@ def _heads(begun: str, rest: PhraseParts) -> Iterator[tuple[str, PhraseParts]]:
     else:
         for choice in rest[0]:
             assert not isinstance(choice, str)
-            yield from _heads(begun, choice + rest[1:])
+            yield from heads(choice + rest[1:], begun)
 
 
 def _pattern(sequence: PhraseParts) -> bytes:

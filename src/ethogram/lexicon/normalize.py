@@ -39,19 +39,13 @@ _BLANK = ("Zs", "Zl", "Zp")
 _NOTHING = ("Mn", "Me", "Cf", "Cc")  # combining marks, zero-width and control characters
 
 
-def fold_run(run: str) -> str:
-    """What a few characters fold to.
-
-    >>> [fold_run(run) for run in ("асt", "ﬁ", "ⓉＲ𝒖", "\u200b", "’ж🦞")]
-    ['act', 'fi', 'tru', '', "'2|"]
-    """
-    # Only single characters are cached: there are few of them, and any number of runs.
-    return "".join(map(fold_character, run)) if len(run) > 1 else fold_character(run)
-
-
 @lru_cache(maxsize=1 << 14)
 def fold_character(character: str) -> str:
-    """What one character folds to, in ASCII; white space is a space."""
+    """What one character folds to, in ASCII; white space is a space.
+
+    >>> ["".join(map(fold_character, run)) for run in ("асt", "ﬁ", "ⓉＲ𝒖", "\u200b", "’ж🦞")]
+    ['act', 'fi', 'tru', '', "'2|"]
+    """
     if character in _SIGNS:
         return _SIGNS[character]
     if character in _LOOK_ALIKE:
@@ -122,7 +116,6 @@ _HYPHEN = re.compile(rb"-(?<=[a-z0-9]-)(?=[a-z0-9])")
 _EMPHASIS = re.compile(rb"_(?:(?<![a-z0-9]_)|(?![a-z0-9]))")
 _ERRORS = "ethogram.fold"
 _COMMON = "’—“”–…"  # replaced all at once, since many texts are full of them
-SHORT = 4  # longest run of unusual characters that is cached
 
 
 def _table() -> bytes:
@@ -174,11 +167,7 @@ def fold(original: str, *, joined: bool = False) -> Folded:
 def _put(error: UnicodeError) -> tuple[str, int]:
     """The encoder's replacement for a run of characters that are not ASCII."""
     assert isinstance(error, UnicodeEncodeError)
-    run = error.object[error.start : error.end]
-    return _short_run(run) if len(run) <= SHORT else fold_run(run), error.end
-
-
-_short_run = lru_cache(maxsize=1 << 12)(fold_run)
+    return "".join(map(fold_character, error.object[error.start : error.end])), error.end
 
 
 # The encoder passes over ASCII at full speed.
@@ -190,11 +179,28 @@ class Offsets:
 
     __slots__ = ("_at", "_gaps", "_origins", "_removed")
 
-    def __init__(self, folded: Folded, last: int | None = None) -> None:
-        """`last` is the highest offset that will be mapped."""
-        last = len(folded.text) if last is None else last
-        self._gaps, self._removed = _collapsed(folded, last)
-        self._at, self._origins = _pieces(folded.original, last + (self._removed[-1] if self._gaps else 0))
+    def __init__(self, folded: Folded) -> None:
+        # Where runs of spaces became one, and how many spaces were removed up to there.
+        self._gaps: list[int] = []
+        self._removed: list[int] = []
+        total = 0
+        for match in _SPACES.finditer(folded.spaced) if len(folded.text) != len(folded.spaced) else ():
+            self._gaps.append(match.start() - total + 1)
+            total += match.end() - match.start() - 1
+            self._removed.append(total)
+        # Where pieces of equal length start, in the folded text and in the original.
+        self._at: list[int] = []
+        self._origins: list[int] = []
+        shift = 0
+        for run in () if folded.original.isascii() else _UNUSUAL.finditer(folded.original):
+            for origin, character in enumerate(run[0], start=run.start()):
+                width = len(fold_character(character))
+                if width != 1:
+                    self._at += range(origin + shift, origin + shift + width)
+                    self._origins += [origin] * width
+                    shift += width - 1
+                    self._at.append(origin + 1 + shift)
+                    self._origins.append(origin + 1)
 
     def span(self, start: int, end: int) -> tuple[int, int]:
         """The original's slice for a slice of the folded text, which must not be empty."""
@@ -206,47 +212,3 @@ class Offsets:
         if self._at and (index := bisect_right(self._at, place)):
             return self._origins[index - 1] + place - self._at[index - 1]
         return place
-
-
-@lru_cache(maxsize=1 << 12)
-def _is_even(run: str) -> bool:
-    """Whether each of the characters folds to exactly one."""
-    return all(len(fold_character(item)) == 1 for item in run)
-
-
-def _collapsed(folded: Folded, last: int) -> tuple[list[int], list[int]]:
-    """Offsets in the folded text, and how many spaces were removed up to each."""
-    gaps: list[int] = []
-    removed: list[int] = []
-    total = 0
-    if len(folded.text) != len(folded.spaced):
-        for match in _SPACES.finditer(folded.spaced):
-            if match.start() - total > last:
-                break
-            gaps.append(match.start() - total + 1)
-            total += match.end() - match.start() - 1
-            removed.append(total)
-    return gaps, removed
-
-
-def _pieces(original: str, last: int) -> tuple[list[int], list[int]]:
-    """Offsets at which pieces of equal length start, in the folded text and in the original."""
-    at: list[int] = []
-    origins: list[int] = []
-    shift = 0
-    for match in () if original.isascii() else _UNUSUAL.finditer(original):
-        if match.start() + shift > last:
-            break
-        if len(match[0]) <= SHORT and _is_even(match[0]):
-            continue
-        for origin, character in enumerate(match[0], start=match.start()):
-            width = len(fold_character(character))
-            if width == 1:
-                continue
-            for number in range(width):
-                at.append(origin + shift + number)
-                origins.append(origin)
-            shift += width - 1
-            at.append(origin + 1 + shift)
-            origins.append(origin + 1)
-    return at, origins

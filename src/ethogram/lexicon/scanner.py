@@ -29,7 +29,7 @@ def scan(text: str) -> Scan:
     """
     if not isinstance(text, str):
         raise BadUsage(f"scan takes a text, not {type(text).__name__}")
-    return _remembered(text) if len(text) <= SHORT else _scan(text)
+    return _remembered(text) if len(text) <= SHORT else _scan_together([text])[0]
 
 
 def scan_many(texts: Iterable[str], of: frozenset[str] | None = None) -> list[Scan]:
@@ -54,21 +54,9 @@ def forget() -> None:
     _remembered.cache_clear()
 
 
-def _scan(text: str, of: frozenset[str] | None = None) -> Scan:
-    lexicon = load_lexicon()
-    folded = fold(text if len(text) <= LONGEST else text[:LONGEST])
-    language = language_of(folded)
-    matches = lexicon.matcher.find(folded.text) if language is not None else None
-    return Scan(
-        _flags(lexicon, folded, matches, of) if matches else (),
-        folded.text.count(b" ") + 1,
-        language,
-        lexicon.version,
-        len(text) > LONGEST,
-    )
-
-
-_remembered = lru_cache(maxsize=REMEMBERED)(_scan)
+@lru_cache(maxsize=REMEMBERED)
+def _remembered(text: str) -> Scan:
+    return _scan_together([text])[0]
 
 
 def _batches(texts: Iterable[str]) -> Iterator[list[str]]:
@@ -88,18 +76,17 @@ def _batches(texts: Iterable[str]) -> Iterator[list[str]]:
         yield batch
 
 
-def _scan_together(texts: list[str], of: frozenset[str] | None) -> list[Scan]:
-    """Fold and search several texts in one pass; no match crosses the separators."""
-    if len(texts) == 1:
-        return [_scan(texts[0], of)]
+def _scan_together(texts: list[str], of: frozenset[str] | None = None) -> list[Scan]:
+    """Fold and search texts in one pass; no match crosses the separators between several."""
     lexicon = load_lexicon()
-    folded = fold(BETWEEN.join(texts), joined=True)
+    is_joined = len(texts) > 1
+    folded = fold(BETWEEN.join(texts) if is_joined else texts[0][:LONGEST], joined=is_joined)
     matches = _matcher(of).find(folded.text)
     spaced = folded.spaced.split(b"\0")
     scans: list[Scan] = []
     base = at = 0
     for number, text in enumerate(folded.text.split(b"\0")):
-        item = Folded(text, spaced[number], texts[number])
+        item = Folded(text, spaced[number], texts[number][:LONGEST])
         language = language_of(item)
         first, end = at, base + len(text)
         while at < len(matches) and matches[at][1] < end:
@@ -109,7 +96,8 @@ def _scan_together(texts: list[str], of: frozenset[str] | None) -> list[Scan]:
             own = [(what, a - base, b - base) for what, a, b in matches[first:at]]
             # With `of` again with all phrases, since another may overlap.
             flags = _flags(lexicon, item, own if of is None else lexicon.matcher.find(text), of)
-        scans.append(Scan(flags, text.count(b" ") + 1, language, lexicon.version))
+        is_cut = len(texts[number]) > LONGEST
+        scans.append(Scan(flags, text.count(b" ") + 1, language, lexicon.version, is_cut))
         base = end + 1
     return scans
 
@@ -131,7 +119,7 @@ def _flags(
         matches = [match for match in matches if not of.isdisjoint(lexicon.entries[match[0]][:2])]
         if not matches:
             return ()
-    offsets, quotes = Offsets(folded, matches[-1][2]), Quotes(folded.original)
+    offsets, quotes = Offsets(folded), Quotes(folded.original)
     flags = []
     for number, start, end in matches:
         first, last = offsets.span(start, end)

@@ -81,8 +81,11 @@ class Router:
     def route(self, event: Event) -> Route:
         """The route of a message; one without text is standard."""
         result = scan_or_none(event.text)
-        if self._is_copy(event):
-            return Route(event, result, "standard", copy=True)
+        if event.text is not None and (mark := fingerprint(event.text)) is not None:
+            key = (event.source, event.subject, mark)
+            if key in self._seen:
+                return Route(event, result, "standard", copy=True)
+            self._seen.add(key)
         thread = (event.source, event.thread or f"\0{event.id}")
         watcher = self._watchers.setdefault((*thread, event.subject), Watcher(event.subject))
         tier, signals = watcher.add(self._messages[thread], result)
@@ -90,15 +93,6 @@ class Router:
         name = f"{event.source}\0{event.subject}" if self._by_subject else event.id
         chosen = tier == "standard" and result.measured and is_sampled(name, self.sampled)
         return Route(event, result, tier, sampled=chosen, signals=signals)
-
-    def _is_copy(self, event: Event) -> bool:
-        mark = None if event.text is None else fingerprint(event.text)
-        if mark is None:
-            return False
-        key = (event.source, event.subject, mark)
-        known = key in self._seen
-        self._seen.add(key)
-        return known
 
 
 def is_sampled(name: str, share: float) -> bool:

@@ -15,7 +15,7 @@ EVIDENCE = ("unproven",)
 ACTIVE_STATUSES = ("stable", "shadow")
 """Statuses of patterns that run by default."""
 RUNGS = ("nudge", "remind", "ask", "stop")
-"""What a hook may do about a run, from the mildest; agents/rules.py describes each."""
+"""What a hook may do about a run, from the mildest; agents/interventions.py describes each."""
 RESOURCES = ("memory_mb", "file_operations", "calls", "tokens", "seconds")
 """What a run may use up, each a signal of that name."""
 USAGE_KINDS = ("usage", "message", "event")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from .wording import clean, plural
 
 if TYPE_CHECKING:
-    from ..agents.hook.status import PurgedRuns, Watching
+    from ..agents.hook.status import PurgedRuns, WatchedPatterns
 
 
 Record = Mapping[str, Any]
@@ -25,12 +25,11 @@ PLANS = {
 }
 
 
-def watching_lines(watching: Watching) -> Iterator[str]:
+def watching_lines(watched: WatchedPatterns) -> Iterator[str]:
     """What is watched, which interventions are on, and where state is stored."""
     from ..agents.hook.location import state_dir
-    from ..agents.hook.status import watched_facts
 
-    yield from watched_lines(watched_facts(watching).to_dict())
+    yield from watched_lines(watched.to_dict())
     yield f"Nothing leaves this machine: state is stored in {clean(state_dir())}."
 
 

@@ -24,10 +24,20 @@ from ..usage.cohort import Cohort, find_cohort
 from ..usage.night import nights_of
 from ..usage.sessions import is_closed, read_sessions
 from ..usage.settings import Settings
-from ..usage.spans import SPANS, Past, is_fewer, is_quiet, measure_spans
 from ..usage.summary import EMPTY, MAX_TIME, MIN_TIME, Summary, count_of, record, stretch_count
 from ..usage.trends import shift_of, trend_of
-from ..usage.withdrawal import Due, Outlook, add_closes, make_outlook, predict
+from ..usage.withdrawal import (
+    SPANS,
+    Due,
+    Outlook,
+    Past,
+    add_closes,
+    is_fewer,
+    is_quiet,
+    make_outlook,
+    measure_spans,
+    predict,
+)
 from .base import Part, Range, Unmeasured, signal
 from .options import Options
 from .text import length

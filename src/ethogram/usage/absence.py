@@ -13,8 +13,8 @@ from .cohort import Cohort
 from .finding import Finding, insufficient, ordinary
 from .sessions import Session, active_spans, is_closed, old_pauses
 from .settings import Settings
-from .spans import Past, is_quiet, measure_spans
 from .summary import CLOSING, EMOTIONAL, MARKED, Summary, known_before
+from .withdrawal import Past, is_quiet, measure_spans
 
 CURRENT = DAY
 """Seconds after its end for which a session is what the person is doing now."""

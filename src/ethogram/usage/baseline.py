@@ -89,11 +89,11 @@ def expect_day(past: Daily, cohort: Cohort, settings: Settings) -> Expected | No
     alike = known * known / max(sum(w * w for w in weights), 1e-9)
     spread = (cohort.spread_days * cohort.events_spread + alike * own) / (cohort.spread_days + alike)
     averaged = spread * (1 + (known + cohort.days) ** -settings.correlation)
-    factor = _weekday_factor(past.active, past.first, settings)
+    factor = _weekday_factor(past.active, settings)
     return Expected(max(1e-3, mean * factor), averaged + 1 / max(1.0, total) + settings.drift)
 
 
-def _weekday_factor(active: Sequence[int], first: int, settings: Settings) -> float:
+def _weekday_factor(active: Sequence[int], settings: Settings) -> float:
     """How the day after these compares with the average day, by active half-hours; 1 without enough weeks.
 
     Shrunk to 1 with the weight of two average weekdays.

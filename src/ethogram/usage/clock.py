@@ -5,10 +5,8 @@ A night belongs to the evening before it: a session from 23:50 to 00:40 lies in 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from datetime import UTC, datetime
 from functools import cache, lru_cache
-from typing import NamedTuple
 from zoneinfo import ZoneInfo, available_timezones
 
 from ..errors import BadUsage, did_you_mean
@@ -20,11 +18,6 @@ MORNING = 5 * 3_600
 SLOTS = 48
 WEEK = 7
 """Days of a week."""
-SLEEP_CENTRE = 5.5
-"""People are least active around half past five: the middle of the quietest seven hours in public chat."""
-SLEEP_HOURS = 7
-MAX_CONFIDENCE = 0.95
-"""Confidence of an inferred time zone at most."""
 
 
 @cache
@@ -91,44 +84,3 @@ def night_slots(night: tuple[int, int], ahead: float = 0.0) -> int:
     begin, end = night
     width = (end - begin) % 24
     return sum(1 << slot for slot in range(SLOTS) if (hour_of(slot) + ahead - begin) % 24 < width)
-
-
-class InferredZone(NamedTuple):
-    """Hours that the own clock is probably ahead of the recorded one, and the confidence (0..1)."""
-
-    hours: float
-    confidence: float
-
-
-def infer_zone(activity: Sequence[float], enough: float = 40.0) -> InferredZone:
-    """Infer a time zone from the quietest seven hours of 48 half-hours of activity (days in UTC).
-
-    Confidence is how much emptier these hours are than chance leaves them, times how much is known; `enough`
-    active half-hours count in full. A night-shift worker is placed wrongly, so an inferred zone only serves
-    to compare a person with their own past.
-    """
-    total = sum(activity)
-    if total <= 0:
-        return InferredZone(0.0, 0.0)
-    width = SLEEP_HOURS * 2
-    sums = [sum(activity[(start + i) % SLOTS] for i in range(width)) for start in range(SLOTS)]
-    low = min(sums)
-    # The middle of all starts that are as quiet: a long empty stretch is taken in its middle.
-    start = _middle([i for i, value in enumerate(sums) if value <= low + 0.01 * total])
-    centre = (hour_of(int(start) % SLOTS) + (start % 1) / 2 + SLEEP_HOURS / 2) % 24
-    hours = (SLEEP_CENTRE - centre + 12) % 24 - 12
-    emptiness = max(0.0, 1 - low / total / (SLEEP_HOURS / 24))
-    return InferredZone(round(hours), min(MAX_CONFIDENCE, emptiness * min(1.0, total / enough)))
-
-
-def _middle(slots: Sequence[int]) -> float:
-    """The middle of the longest run of slots around the day."""
-    runs = []
-    for first in slots:
-        if (first - 1) % SLOTS not in slots or len(slots) == SLOTS:
-            length = 0
-            while (first + length) % SLOTS in slots and length < SLOTS:
-                length += 1
-            runs.append((length, -first))
-    length, first = max(runs)
-    return (-first + (length - 1) / 2) % SLOTS

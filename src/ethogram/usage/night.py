@@ -1,4 +1,7 @@
-"""Late night: the share of activity at night (two to five on the own clock), against the own habit."""
+"""Late night: the share of activity at night (two to five on the own clock), against the own habit.
+
+Where no time zone is given, one is inferred.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from ..stats import beta_binomial_at_least, surprise_of
-from .clock import SLOTS, infer_zone, night_slots
+from .clock import SLOTS, hour_of, night_slots
 from .cohort import Cohort
 from .finding import Finding, grade, insufficient, weekly_surprise
 from .settings import Settings
@@ -25,6 +28,13 @@ Counted on simulated people whose nights never change."""
 ENOUGH_ACTIVE = 10
 MAX_UNSURE = 1.9
 """With fewer half-hours than ENOUGH_ACTIVE, the highest surprise."""
+SLEEP_CENTRE = 5.5
+"""People are least active around half past five: the middle of the quietest seven hours in public chat."""
+SLEEP_HOURS = 7
+MAX_CONFIDENCE = 0.95
+"""Confidence of an inferred time zone at most."""
+ENOUGH_KNOWN = 40
+"""Active half-hours from which an inferred time zone has its full confidence."""
 
 
 class Nights(NamedTuple):
@@ -47,12 +57,11 @@ def nights_of(state: Summary, today: int, cohort: Cohort, settings: Settings) ->
     confidence = 1.0
     if not state.zoned:
         # Only from the days before any change: the nights themselves would pull the guess along.
-        guess = infer_zone(active_days(past))
-        confidence = guess.confidence
+        ahead, confidence = infer_zone(past)
         if confidence < settings.zone_confidence:
             return f"the time zone is not known (a guess has confidence {confidence:.2f})"
         # Summer time may have begun in between, and the guess may be an hour off: it must hold on all three.
-        clocks = (guess.hours - 1, guess.hours, guess.hours + 1)
+        clocks = (ahead - 1, ahead, ahead + 1)
     tests = [_test(past, recent, span, clocks, cohort, settings) for span, recent in spans]
     return Nights(*max(tests), confidence)
 
@@ -141,6 +150,36 @@ def _active(days: Sequence[Day], slots: int = -1) -> int:
     return sum((day.active & slots).bit_count() for day in days)
 
 
-def active_days(days: Sequence[Day]) -> list[int]:
-    """Number of days on which each half-hour of the day was active."""
-    return [sum(day.active >> slot & 1 for day in days) for slot in range(SLOTS)]
+def infer_zone(days: Sequence[Day]) -> tuple[float, float]:
+    """Infer a time zone from the quietest seven hours of days in UTC.
+
+    Returns the hours that the own clock is probably ahead of the recorded one, and the confidence: how much
+    emptier these hours are than chance leaves them, times how much is known. A night-shift worker is placed
+    wrongly, so an inferred zone only serves to compare a person with their own past.
+    """
+    activity = [sum(day.active >> slot & 1 for day in days) for slot in range(SLOTS)]
+    total = sum(activity)
+    if total <= 0:
+        return 0.0, 0.0
+    width = SLEEP_HOURS * 2
+    sums = [sum(activity[(start + i) % SLOTS] for i in range(width)) for start in range(SLOTS)]
+    low = min(sums)
+    # The middle of all starts that are as quiet: a long empty stretch is taken in its middle.
+    start = _middle([i for i, value in enumerate(sums) if value <= low + 0.01 * total])
+    centre = (hour_of(int(start) % SLOTS) + (start % 1) / 2 + SLEEP_HOURS / 2) % 24
+    hours = (SLEEP_CENTRE - centre + 12) % 24 - 12
+    emptiness = max(0.0, 1 - low / total / (SLEEP_HOURS / 24))
+    return round(hours), min(MAX_CONFIDENCE, emptiness * min(1.0, total / ENOUGH_KNOWN))
+
+
+def _middle(slots: Sequence[int]) -> float:
+    """The middle of the longest run of slots around the day."""
+    runs = []
+    for first in slots:
+        if (first - 1) % SLOTS not in slots or len(slots) == SLOTS:
+            length = 0
+            while (first + length) % SLOTS in slots and length < SLOTS:
+                length += 1
+            runs.append((length, -first))
+    length, first = max(runs)
+    return (-first + (length - 1) / 2) % SLOTS

@@ -75,12 +75,8 @@ class Keys:
 
     def until(self, check: bytes) -> Keys | None:
         """The part of the chain, from the first key on, that has this check; None where none has."""
-        name = self.base("check", "")
-        for length in range(1, len(self.chain) + 1):
-            name = rehash(name, self.chain[length - 1 : length] if length > 1 else ())
-            if name == check:
-                return Keys(self.chain[:length], self.scope)
-        return None
+        parts = (Keys(self.chain[: end + 1], self.scope) for end in range(len(self.chain)))
+        return next((keys for keys in parts if keys.check() == check), None)
 
     def added(self, old: Keys) -> tuple[bytes, ...] | None:
         """The keys that came after those of `old`; None where these are other keys."""

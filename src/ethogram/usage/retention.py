@@ -105,7 +105,10 @@ def forget_before(state: Summary, at: int) -> Summary | None:
     events = sum(day.events for day in days)
     if not events and not rows:
         return None
-    left = state._replace(events=events, stretches=_table(rows), days=_calendar(days))
+    calendar = b""
+    for day in days:
+        calendar = put_day(calendar, *day)
+    left = state._replace(events=events, stretches=_table(rows), days=calendar)
     if not events:
         return left._replace(first=0, newest=0)
     return left._replace(first=oldest_moment(left._replace(first=state.newest)))
@@ -124,13 +127,6 @@ def _table(rows: Iterable[Stretch]) -> bytes:
     table = b""
     for row in rows:
         table = put_stretch(table, row)
-    return table
-
-
-def _calendar(days: Iterable[Day]) -> bytes:
-    table = b""
-    for day in days:
-        table = put_day(table, *day)
     return table
 
 

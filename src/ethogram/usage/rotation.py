@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
-from typing import NamedTuple
 
 from ..errors import BadUsage
 from ..files.sqlite import named_errors
@@ -15,23 +14,12 @@ from .store import PURPOSE, UsageStore
 from .tables import check_file, connect
 
 
-class KeyMark(NamedTuple):
-    """How a store recognises its keys: their check (see Keys.check), and its own salt."""
-
-    path: Path
-    check: bytes
-    salt: bytes | None
-
-    def until(self, keys: Keys) -> Keys | None:
-        """Return the keys, up to one of these, that the store has; None where it has others."""
-        return keys.scoped(PURPOSE, self.salt).until(self.check)
-
-
-def key_mark(path: Path) -> KeyMark:
-    """Read the key mark of a store."""
-    check_file(path, create=False)
-    with named_errors(path), closing(connect(path)) as raw:
-        return KeyMark(path, *raw.execute("SELECT key_check, salt FROM about").fetchone())
+def keys_of(store: Path, keys: Keys) -> Keys | None:
+    """Return the keys, up to one of these, that a store has; None where it has others."""
+    check_file(store, create=False)
+    with named_errors(store), closing(connect(store)) as raw:
+        check, salt = raw.execute("SELECT key_check, salt FROM about").fetchone()
+    return keys.scoped(PURPOSE, salt).until(check)
 
 
 def rotate(key_file: str | Path, stores: Sequence[str | Path], *, at: float, who: str = "") -> Keys:
@@ -42,23 +30,25 @@ def rotate(key_file: str | Path, stores: Sequence[str | Path], *, at: float, who
     forgotten in an earlier rotation, it gets the present keys, and none is added.
     """
     file, waiting = Path(key_file).resolve(), waiting_file(key_file)
-    old = read_keys(file)
-    marks = [key_mark(Path(path)) for path in stores]
+    old, paths = read_keys(file), [Path(path) for path in stores]
+    has_old = {path: keys_of(path, old) for path in paths}
     if _is_broken(waiting):
-        _set_aside(waiting, old, marks)
+        for path in paths:
+            if has_old[path] is None:
+                raise BadUsage(f"{waiting} is not a key file, and {path} may have its key; put a copy there")
+        waiting.replace(f"{waiting}.broken")
     new = read_keys(waiting) if waiting.exists() else old
     if new.added(old) is None:
         raise BadUsage(f"{waiting} does not continue {key_file}: it belongs to another rotation; remove it")
-    for mark in marks:
-        if mark.until(new) is None:
-            UsageStore(
-                mark.path, old, create=False, at=at, who=who
-            ).close()  # BadUsage, and a line in its audit
-    if new is old and all((keys := mark.until(old)) and keys.chain == old.chain for mark in marks):
+    for path in paths:
+        if keys_of(path, new) is None:
+            # BadUsage, and a line in its audit.
+            UsageStore(path, old, create=False, at=at, who=who).close()
+    if new is old and all(keys and keys.chain == old.chain for keys in has_old.values()):
         write_keys(waiting, new_keys(old))
         new = read_keys(waiting)
-    for mark in marks:
-        with closing(UsageStore(mark.path, mark.until(new) or old, create=False)) as store:
+    for path in paths:
+        with closing(UsageStore(path, keys_of(path, new) or old, create=False)) as store:
             _rename_all(store, new, at, who)
     if new is not old:
         try:
@@ -79,14 +69,6 @@ def _is_broken(waiting: Path) -> bool:
     except BadUsage:
         return True
     return False
-
-
-def _set_aside(waiting: Path, old: Keys, marks: Sequence[KeyMark]) -> None:
-    """Rename broken keys that no store has; BadUsage where one has them."""
-    for mark in marks:
-        if mark.until(old) is None:
-            raise BadUsage(f"{waiting} is not a key file, and {mark.path} may have its key; put a copy there")
-    waiting.replace(f"{waiting}.broken")
 
 
 def _rename_all(store: UsageStore, new: Keys, at: float, who: str) -> None:

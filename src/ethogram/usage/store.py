@@ -35,7 +35,6 @@ from .tables import (
     check_file,
     connect,
     find_rows,
-    has_id,
     look_row,
     read_events,
     read_rows,
@@ -57,8 +56,6 @@ IDS = 64
 """Event ids remembered for each person where the events themselves are not stored."""
 MAX_LOOKS = 100_000
 """Lines of the audit in memory."""
-MAX_UNSAVED = 100_000
-"""People in memory whose rows wait to be written, at most."""
 MAX_PEOPLE = 1_000_000
 """People in memory, of about 2 KB each; those longest without an event are evicted first."""
 
@@ -93,8 +90,6 @@ class UsageStore:
         self.policy = Policy(retention or RETENTION, exact is not False)
         self.evicted, self.max_people = 0, MAX_PEOPLE
         self._is_stale = False  # whether something is to be removed, however little time has passed
-        self._unsaved: dict[bytes, Row] = {}
-        self._newest, self._now, self._has_saved = 0, 0.0, False
         self._lock = RLock()
         self._raw: sqlite3.Connection | None = None
         self._pid = 0
@@ -183,7 +178,6 @@ class UsageStore:
     @contextmanager
     def _reading(self) -> Iterator[sqlite3.Connection]:
         with self._lock, named_errors(self.label):
-            self._save()
             yield self._connection()
 
     @contextmanager
@@ -211,10 +205,10 @@ class UsageStore:
         for base, event in batch:
             by_base.setdefault(base, []).append(event)
         newest = max((event.at for _, event in batch), default=0)
-        if self.path is None:
-            return self._add_in_memory(by_base, newest, now)
         with self.transaction() as raw:
-            clock = self._clock(raw, newest, now)
+            before = read_value(raw, "SELECT newest FROM about")
+            # What retention counts from. What the file has is rounded up: it outlives whoever was there then.
+            clock = min(now, max(newest, before - HALF_HOUR))
             people = [(self.keys.final(base), events) for base, events in by_base.items()]
             count = 0
             for start in range(0, len(people), PAGE):
@@ -222,55 +216,21 @@ class UsageStore:
                 rows = find_rows(raw, list(page))
                 if self.stores_events and (missing := [name for name in page if name not in rows]):
                     # Events need a row to belong to.
-                    raw.executemany(tables.INSERT, [(*EMPTY, b"", 0, name) for name in missing])
+                    write_rows(raw, dict.fromkeys(missing, NO_ROW))
                     rows |= find_rows(raw, missing)
                 new, changed = self._merge(raw, rows, page, clock)
                 write_rows(raw, changed)
                 count += new
             if mark is not None:
                 raw.execute(tables.ADD_FILE, (self.keys.final(mark[0]), mark[1], round_up(newest, DAY)))
-            self._advance(raw, newest, clock)
-        return count
-
-    def _add_in_memory(self, by_base: dict[bytes, list[UsageEvent]], newest: int, now: float) -> int:
-        """Add events to the rows that `_save` writes before anybody reads: SQLite would double the time."""
-        with self._lock, named_errors(self.label):
-            people = {self.keys.final(base): events for base, events in by_base.items()}
-            rows = {name: self._unsaved[name] for name in people if name in self._unsaved}
-            missing = [name for name in people if name not in rows]
-            if self._has_saved:
-                for start in range(0, len(missing), PAGE):
-                    rows |= find_rows(self._connection(), missing[start : start + PAGE])
-            self._newest, self._now = max(self._newest, newest), now
-            raw = self._connection()
-            count, changed = self._merge(raw, rows, people, self._clock(raw, self._newest, now))
-            self._unsaved |= changed
-            if len(self._unsaved) >= MAX_UNSAVED:
-                self._save()
-        return count
-
-    def _save(self) -> None:
-        """Write the rows that were added in memory."""
-        if self._unsaved:
-            with sqlite.transaction(self._connection()) as raw:
-                write_rows(raw, self._unsaved)
-                self._advance(raw, self._newest, self._clock(raw, self._newest, self._now))
+            if newest > before or self._is_stale:
+                raw.execute("UPDATE about SET newest = ?", (max(before, round_up(newest, HALF_HOUR)),))
+                # Some of what is due by then.
+                due_rows = read_rows(raw, "WHERE due <= ? LIMIT ?", int(clock), AT_ONCE)
+                self._is_stale = self._retain(raw, due_rows, clock, clock)[-1]
+            if self.path is None:
                 self._evict(raw)
-            self._unsaved, self._newest, self._has_saved = {}, 0, True
-
-    def _clock(self, raw: sqlite3.Connection, newest: int, now: float) -> float:
-        """The moment that retention counts from: the newest event of the store, never later than now."""
-        # What the file has is rounded up, since it outlives whoever was there then.
-        before: int = read_value(raw, "SELECT newest FROM about")
-        return min(now, max(newest, before - HALF_HOUR))
-
-    def _advance(self, raw: sqlite3.Connection, newest: int, clock: float) -> None:
-        """Note the newest event, and remove some of what is due by then."""
-        before = read_value(raw, "SELECT newest FROM about")
-        if newest > before or self._is_stale:
-            raw.execute("UPDATE about SET newest = ?", (max(before, round_up(newest, HALF_HOUR)),))
-            rows = read_rows(raw, "WHERE due <= ? LIMIT ?", int(clock), AT_ONCE)
-            self._is_stale = self._retain(raw, rows, clock, clock)[-1]
+        return count
 
     def _merge(
         self,
@@ -314,11 +274,7 @@ class UsageStore:
             return ids if raw.execute(tables.ADD_EVENT, row).rowcount > 0 else None
         if name is None:
             return ids
-        return None if has_id(ids, name) else (ids + name)[-IDS * NAME_BYTES :]
-
-    def _put(self, raw: sqlite3.Connection, name: bytes, row: Row, state: Summary) -> None:
-        """Store another summary of a person."""
-        write_rows(raw, {name: row._replace(state=state, due=due(state, self.policy))})
+        return None if name in ids else (ids + name)[-IDS * NAME_BYTES :]
 
     def done(self, base: bytes) -> int:
         """Return how many events of a source are stored (see `add`)."""
@@ -330,13 +286,13 @@ class UsageStore:
     def _evict(self, raw: sqlite3.Connection) -> None:
         """Remove those longest without an event where there are too many, and one in a hundred more."""
         # The highest key is read at once; counting reads an index.
-        for query in ("SELECT max(key) FROM people", "SELECT count(*) FROM people"):
-            count = read_value(raw, query) or 0
-            if count <= self.max_people:
-                return
-        oldest = "SELECT key FROM people ORDER BY newest, key LIMIT ?"
-        excess = count - self.max_people + self.max_people // 100
-        self.evicted += raw.execute(f"DELETE FROM people WHERE key IN ({oldest})", (excess,)).rowcount
+        if (read_value(raw, "SELECT max(key) FROM people") or 0) <= self.max_people:
+            return
+        excess = read_value(raw, "SELECT count(*) FROM people") - self.max_people
+        if excess > 0:
+            oldest = "SELECT key FROM people ORDER BY newest, key LIMIT ?"
+            count = excess + self.max_people // 100
+            self.evicted += raw.execute(f"DELETE FROM people WHERE key IN ({oldest})", (count,)).rowcount
 
     # --- reading ------------------------------------------------------------------------------
 
@@ -444,28 +400,24 @@ class UsageStore:
         """Apply the policy to rows that are due: people and events removed, and whether there may be more."""
         people = events = 0
         for name, row in rows.items():
-            left = retained(row.state, now, self.policy, newest)
-            events += self._lost(row, left)
-            if left is None:
-                people += 1
-                events += self._remove(raw, row.key)
-            else:
-                self._put(raw, name, row, left)
+            gone = self._keep(raw, name, row, retained(row.state, now, self.policy, newest))
+            people, events = people + gone[0], events + gone[1]
         before = retention_start(newest, self.policy)
         old = "SELECT rowid FROM events WHERE at < ? LIMIT ?"
-        gone = raw.execute(f"DELETE FROM events WHERE rowid IN ({old})", (before, 10 * AT_ONCE)).rowcount
+        count = raw.execute(f"DELETE FROM events WHERE rowid IN ({old})", (before, 10 * AT_ONCE)).rowcount
         self._unmark(raw, before)
-        return people, events + gone, len(rows) == AT_ONCE or gone == 10 * AT_ONCE
+        return people, events + count, len(rows) == AT_ONCE or count == 10 * AT_ONCE
 
-    def _lost(self, row: Row, left: Summary | None) -> int:
-        """Events that a summary lost, where the events themselves are not stored and so not counted."""
-        return 0 if self.stores_events else max(0, row.state.events - (left.events if left else 0))
-
-    def _remove(self, raw: sqlite3.Connection, key: int) -> int:
-        """Remove a person and return how many stored events went."""
-        gone = raw.execute("DELETE FROM events WHERE person = ?", (key,)).rowcount
-        raw.execute("DELETE FROM people WHERE key = ?", (key,))
-        return gone
+    def _keep(self, raw: sqlite3.Connection, name: bytes, row: Row, left: Summary | None) -> tuple[int, int]:
+        """Store what is left of a person, or remove them: people and events that went."""
+        # Events that are not stored count by what the summary lost.
+        lost = 0 if self.stores_events else max(0, row.state.events - (left.events if left else 0))
+        if left is not None:
+            write_rows(raw, {name: row._replace(state=left, due=due(left, self.policy))})
+            return 0, lost
+        gone = raw.execute("DELETE FROM events WHERE person = ?", (row.key,)).rowcount
+        raw.execute("DELETE FROM people WHERE key = ?", (row.key,))
+        return 1, lost + gone
 
     def _unmark(self, raw: sqlite3.Connection, before: int) -> None:
         """Forget the files of which nothing is left, so that they can be recorded again."""
@@ -478,17 +430,11 @@ class UsageStore:
         with self.transaction() as raw:
             where, values = ("", ()) if name is None else ("WHERE name = ?", (name,))
             for person, row in read_rows(raw, where, *values).items():
-                left: Summary | None = None
-                if before is not None:
-                    left, gone = self._purge_before(raw, row, before)
-                    events += gone
-                events += self._lost(row, left)
-                if left is not None:
-                    self._put(raw, person, row, left)
-                    continue
-                people += 1
-                events += self._remove(raw, row.key)
-                raw.execute(f"{tables.HIDE} WHERE person = ?", (person,))
+                left, count = (None, 0) if before is None else self._purge_before(raw, row, before)
+                gone = self._keep(raw, person, row, left)
+                people, events = people + gone[0], events + gone[1] + count
+                if left is None:
+                    raw.execute(f"{tables.HIDE} WHERE person = ?", (person,))
             if name is not None and before is None:
                 # Looks at somebody who is not there are about them all the same.
                 raw.execute(f"{tables.HIDE} WHERE person = ?", (name,))

@@ -13,7 +13,6 @@ from ..files.sqlite import Schema
 from ..models.record import Record
 from ..models.slotted import dataclass
 from .audit import WHATS, Look
-from .pseudonym import NAME_BYTES
 from .signals import Episode
 from .summary import EMPTY, Summary
 
@@ -68,9 +67,10 @@ CREATE INDEX audit_by_person ON audit (person);
 SCHEMA = Schema(0x65746875, (TABLES,))
 STATE = "first, newest, events, ahead, zoned, stretches, days"
 PERSON = f"name, key, {STATE}, ids, due"
-INSERT = f"INSERT INTO people ({STATE}, ids, due, name) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
-UPDATE = """UPDATE people SET first = ?, newest = ?, events = ?, ahead = ?, zoned = ?, stretches = ?,
-  days = ?, ids = ?, due = ? WHERE key = ?"""
+PUT_PERSON = f"""INSERT INTO people (name, {STATE}, ids, due) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+  ON CONFLICT (name) DO UPDATE SET first = excluded.first, newest = excluded.newest,
+  events = excluded.events, ahead = excluded.ahead, zoned = excluded.zoned,
+  stretches = excluded.stretches, days = excluded.days, ids = excluded.ids, due = excluded.due"""
 EVENT = "at, length, flags, session, ahead"
 ADD_EVENT = "INSERT OR IGNORE INTO events VALUES (?, ?, ?, ?, ?, ?, ?)"
 ADD_EPISODE = """INSERT INTO told SELECT key, ?, ?, ?, ? FROM people WHERE name = ?
@@ -139,18 +139,6 @@ def check_file(path: Path, *, create: bool) -> None:
         raise BadUsage(f"there is no usage store at {path}; {hint}")
 
 
-def has_id(ids: bytes, wanted: bytes) -> bool:
-    """Return whether an id is among those remembered.
-
-    >>> has_id(b"a" * 16 + b"b" * 16, b"b" * 16), has_id(b"a" * 16 + b"b" * 16, b"a" * 8 + b"b" * 8)
-    (True, False)
-    """
-    at = ids.find(wanted)
-    while at >= 0 and at % NAME_BYTES:
-        at = ids.find(wanted, at + 1)
-    return at >= 0
-
-
 def read_value(raw: sqlite3.Connection, query: str) -> Any:
     return raw.execute(query).fetchone()[0]
 
@@ -165,11 +153,8 @@ def find_rows(raw: sqlite3.Connection, names: Sequence[bytes]) -> dict[bytes, Ro
 
 
 def write_rows(raw: sqlite3.Connection, rows: Mapping[bytes, Row]) -> None:
-    """Write rows by name; those without a key are new."""
-    raw.executemany(UPDATE, [(*row.state, row.ids, row.due, row.key) for row in rows.values() if row.key])
-    raw.executemany(
-        INSERT, [(*row.state, row.ids, row.due, name) for name, row in rows.items() if not row.key]
-    )
+    """Write rows by name; the keys stay, and new rows get one."""
+    raw.executemany(PUT_PERSON, [(name, *row.state, row.ids, row.due) for name, row in rows.items()])
 
 
 def read_events(raw: sqlite3.Connection, person: str, value: object) -> list[StoredEvent]:

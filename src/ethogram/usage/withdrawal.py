@@ -1,44 +1,259 @@
 """Withdrawal: whether a person has gone quiet or writes far less, and at which close of a day that will be.
 
-The outlook gives what measuring at every close would give. Days that are over cannot change, so it is worked
-out once a day with how many messages of today each coming close will be a quiet one; in a silence only the
-days since the last message count, which have none.
+The newest days are measured against the quietest stretches and the usual weeks before. The outlook gives what
+measuring at every close would give. Days that are over cannot change, so it is worked out once a day with how
+many messages of today each coming close will be a quiet one; in a silence only the days since the last
+message count, which have none.
 """
 
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Iterable
+from functools import cached_property, lru_cache
+from itertools import accumulate, pairwise
+from operator import mul, sub
 from typing import NamedTuple
 
-from ..stats import count_at_most, mean_where_zero_surprises
+from ..models.slotted import dataclass, replace
+from ..stats import count_at_most, largest_surprising_count, mean_where_zero_surprises, surprise_of
 from .baseline import Daily
 from .clock import WEEK
 from .cohort import Cohort
 from .finding import Finding, insufficient
 from .settings import Settings
-from .spans import (
-    SPANS,
-    Measure,
-    Past,
-    Span,
-    UsualWeek,
-    below_quietest,
-    below_usual,
-    is_fewer,
-    is_quiet,
-    least_stretch,
-    measure_spans,
-    quietest,
-    silent_days,
-    usual_week,
-    week_spread,
-)
 
+SPANS = (2, 3, 4, 5, 7, 10, 14, 21, 28)
+"""Days over which a person may have become quiet, beside those since the last message."""
 LONGEST = 365
 """Days ahead that are predicted."""
 FIRST_STRENGTH, FULL_STRENGTH, FULL_DAYS = 0.6, 1.0, 28
 """Strength of a silence when it is first reported, and from so many days later on."""
+
+
+class Past:
+    """Messages of consecutive days, oldest first, and of every stretch of them."""
+
+    def __init__(self, events: Iterable[int]) -> None:
+        self.sums = list(accumulate(events, initial=0))
+        self.days = len(self.sums) - 1
+        self._stretches: dict[int, list[int]] = {}
+
+    @cached_property
+    def visits(self) -> Past:
+        """The same with 1 for each day that had any messages."""
+        return Past(int(before < after) for before, after in pairwise(self.sums))
+
+    def seen(self, first: int, end: int) -> int:
+        """Messages from a day on and before another, counted from 0.
+
+        >>> Past([2, 0, 5]).seen(1, 3)
+        5
+        """
+        return self.sums[end] - self.sums[first]
+
+    def stretches(self, end: int, length: int, count: int) -> list[int]:
+        """Messages of the `count` stretches of `length` days before day `end`, newest first.
+
+        >>> Past([1, 2, 3, 4, 5]).stretches(5, 2, 2)
+        [9, 5]
+        """
+        known, last = self._all(length), end - length
+        return known[last : None if last < count * length else last - count * length : -length]
+
+    def least(self, first: int, end: int, length: int) -> int:
+        """Messages of the quietest stretch of `length` days, of all from a day on and before another.
+
+        >>> Past([1, 2, 0, 0, 5]).least(0, 5, 2)
+        0
+        """
+        return min(self._all(length)[max(0, first) : end - length + 1])
+
+    def longest_pause(self, first: int, end: int) -> int:
+        """The most days in a row without a message, from a day on and before another.
+
+        >>> Past([1, 0, 0, 2, 0]).longest_pause(0, 5)
+        2
+        """
+        longest = run = 0
+        for day in range(max(0, first), end):
+            run = run + 1 if self.sums[day] == self.sums[day + 1] else 0
+            longest = max(longest, run)
+        return longest
+
+    def busiest(self, length: int) -> int:
+        """Messages of the busiest stretch of `length` days; 0 where there is none."""
+        return max(self._all(length), default=0)
+
+    def _all(self, length: int) -> list[int]:
+        known = self._stretches.get(length)
+        if known is None:
+            known = self._stretches[length] = list(map(sub, self.sums[length:], self.sums))
+        return known
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """The newest days of a person: how many, their messages, and what they are measured by.
+
+    `amount` messages were expected, and at most `quiet` (-1: none) count as quiet and `few` as few, which is
+    never less. `is_mean`: by usual weeks, not by the quietest stretch.
+    """
+
+    days: int
+    seen: int
+    amount: float
+    spread: float
+    quiet: int
+    few: int
+    is_mean: bool
+
+    @property
+    def surprise(self) -> float:
+        """-log10 of the chance of so few."""
+        return surprise_of(count_at_most(self.seen, self.amount, self.spread))
+
+
+def least_stretch(
+    past: Past, end: int, length: int, settings: Settings, *, is_open: bool = False
+) -> tuple[int, int] | None:
+    """The fewest messages, and the fewest days with any, of stretches of `length` days in the four weeks
+    before a day; None: too few are known.
+
+    Of weeks, those that follow one another: each has every day of the week. Of shorter stretches all,
+    wherever they begin, so that no weekly rhythm is ever unusual. `is_open`: without the newest stretch,
+    whose last day is not over.
+    """
+    back = min(end, settings.quiet_back)
+    if end < settings.quiet_known or back // length < 3 + (length < WEEK):
+        return None
+    if length < WEEK:
+        first, last = end - back, end - is_open
+        return past.least(first, last, length), past.visits.least(first, last, length)
+    last, count = end - length * is_open, back // length - is_open
+    return min(past.stretches(last, length, count)), min(past.visits.stretches(last, length, count))
+
+
+def below_quietest(
+    past: Past, end: int, days: int, settings: Settings, *, is_open: bool = False
+) -> Span | None:
+    """The days from `end` on by the quietest stretch in the four weeks before; None: too little is known or
+    was expected. `is_open`: they are not over, and None where they can be neither quiet nor few any more.
+
+    A person who writes on one day of the week has not gone quiet by missing it once. It suits people who come
+    in bursts, for whom mean and deviation promise too much.
+    """
+    length = min(days, WEEK)
+    least = least_stretch(past, end, length, settings)
+    if least is None or least[1] * days < settings.visits_least * length:
+        return None
+    amount, seen = least[0] * days / length, past.seen(end, past.days)
+    if amount < min(settings.few_least, settings.expected_least) or (is_open and seen >= amount / 2):
+        return None
+    few = math.ceil(amount * settings.few_share) - 1 if amount >= settings.few_least else -1
+    is_enough = amount >= settings.expected_least
+    quiet = _surprising_count(settings.quiet_limit, amount, settings.quiet_spread) if is_enough else -1
+    return Span(days, seen, amount, settings.quiet_spread, quiet, max(few, quiet), False)
+
+
+_surprising_count = lru_cache(maxsize=4096)(largest_surprising_count)
+
+
+class UsualWeek(NamedTuple):
+    """Messages of a usual week, their squared relative spread, and the days with any."""
+
+    amount: float
+    spread: float
+    visits: float
+
+
+def usual_week(past: Past, end: int, cohort: Cohort, settings: Settings) -> UsualWeek | None:
+    """The usual week of the six before a day; None: unknown."""
+    count = min(end, settings.usual_back) // WEEK
+    if end < settings.quiet_known or count < 2:
+        return None
+    weeks = past.stretches(end, WEEK, count)
+    total, squares = sum(weeks), sum(map(mul, weeks, weeks))
+    if total <= 0:
+        return None
+    spread = week_spread(total, squares, count, cohort, settings)
+    return UsualWeek(total / count, spread, past.visits.seen(end - count * WEEK, end) / count)
+
+
+def week_spread(total: int, squares: int, count: int, cohort: Cohort, settings: Settings) -> float:
+    """Squared relative spread of the rate, of so many weeks with this sum and sum of squares.
+
+    Gamma-Poisson: shrunk to the cohort's, which counts as one week; and the mean is known only as well as so
+    many weeks tell it.
+    """
+    mean = total / count
+    variance = (count * squares - total * total) / (count * (count - 1))
+    own = max(0.0, (variance - mean) / (mean * mean))
+    spread = (cohort.week_spread + (count - 1) * own) / count
+    return spread * (1 + 1 / count) + 1 / (mean * count) + settings.drift_least
+
+
+def below_usual(
+    past: Past, end: int, days: int, week: UsualWeek, settings: Settings, *, is_open: bool = False
+) -> Span | None:
+    """The days from `end` on by usual weeks; None: too few were expected. `is_open`: as in `below_quietest`.
+
+    Of a week at least, since a weekend is not a week. It suits people whose weeks are alike.
+    """
+    amount, limit, seen = week.amount * days / WEEK, settings.usual_limit, past.seen(end, past.days)
+    if days < WEEK or amount < settings.usual_least or week.visits * days < settings.visits_least * WEEK:
+        return None
+    # Exact limits take long, and most days are far from theirs.
+    if is_open and (
+        2 * seen + 2 > amount
+        or mean_where_zero_surprises(limit, week.spread) > amount
+        or count_at_most(seen + 1, amount, week.spread) > 10.0**-limit
+    ):
+        return None
+    quiet = min(int(amount / 2), largest_surprising_count(limit, amount, week.spread))
+    return Span(days, seen, amount, week.spread, quiet, quiet, True)
+
+
+def silent_days(past: Past) -> int:
+    """Days at the end without a message."""
+    return past.days - bisect_left(past.sums, past.sums[-1])
+
+
+def measure_spans(past: Past, cohort: Cohort, settings: Settings) -> list[Span]:
+    """Measure the newest days in every way that applies; none: too little is known or was expected.
+
+    The days are those since the last message, and longer spans.
+    """
+    spans: list[Span] = []
+    silent = silent_days(past)
+    last = past.days - silent
+    # A pause as long as one in the month before is not withdrawal.
+    is_known = 0 < silent <= past.longest_pause(last - settings.quiet_back, last)
+    for days in (*([silent] if silent >= SPANS[0] else ()), *(days for days in SPANS if days > silent)):
+        end = past.days - days
+        if end < settings.quiet_known:
+            break
+        week = usual_week(past, end, cohort, settings) if days >= WEEK else None
+        measured = (
+            below_quietest(past, end, days, settings),
+            None if week is None else below_usual(past, end, days, week, settings),
+        )
+        spans += [replace(span, quiet=-1) if is_known else span for span in measured if span is not None]
+    return spans
+
+
+def is_quiet(spans: Iterable[Span]) -> bool:
+    """Whether the person counts as gone quiet (severity medium)."""
+    return any(span.seen <= span.quiet for span in spans)
+
+
+def is_fewer(spans: Iterable[Span]) -> bool:
+    """Whether the person counts as one with few messages (severity low)."""
+    return any(span.seen <= span.few for span in spans)
+
+
+# --- outlook --------------------------------------------------------------------------------
 
 
 class Close(NamedTuple):
@@ -102,46 +317,28 @@ def add_closes(outlook: Outlook, past: Past, closes: int, cohort: Cohort, settin
     quiet, fewer = ([Close(-1, 0, 0, 0.0)] * closes for _ in range(2))
     today = past.days
 
-    def note(end: int, span: int, measure: Measure | None) -> None:
-        if measure is not None:
-            after, seen = end + span - today - 1, past.seen(end, today)
-            quiet[after] = max(quiet[after], Close(measure.quiet - seen, span, seen, measure.amount))
-            fewer[after] = max(fewer[after], Close(measure.few - seen, span, seen, measure.amount))
+    def note(end: int, span: Span | None) -> None:
+        if span is not None:
+            after, seen = end + span.days - today - 1, span.seen
+            quiet[after] = max(quiet[after], Close(span.quiet - seen, span.days, seen, span.amount))
+            fewer[after] = max(fewer[after], Close(span.few - seen, span.days, seen, span.amount))
 
-    for span in SPANS[: SPANS.index(WEEK)]:
-        for after in range(min(span, closes)):
-            end = today + 1 + after - span
-            note(end, span, _quietest_close(past, end, span, settings))
-    # No measure exceeds the busiest week, and the further back a span goes, the more it saw.
+    for days in SPANS[: SPANS.index(WEEK)]:
+        for after in range(min(days, closes)):
+            end = today + 1 + after - days
+            note(end, below_quietest(past, end, days, settings, is_open=True))
+    # No expectation exceeds the busiest week, and the further back a span goes, the more it saw.
     most = past.busiest(WEEK) * SPANS[-1] / WEEK
     for end in range(today, max(settings.quiet_known, today + 1 - SPANS[-1]) - 1, -1):
         if most < min(settings.few_least, settings.usual_least) or 2 * past.seen(end, today) > most:
             break
         week = usual_week(past, end, cohort, settings)
-        for span in SPANS[SPANS.index(WEEK) :]:
-            if 0 <= end + span - today - 1 < min(span, closes):
-                note(end, span, _quietest_close(past, end, span, settings))
+        for days in SPANS[SPANS.index(WEEK) :]:
+            if 0 <= end + days - today - 1 < min(days, closes):
+                note(end, below_quietest(past, end, days, settings, is_open=True))
                 if week is not None:
-                    note(end, span, _usual_close(week, span, past.seen(end, today), settings))
+                    note(end, below_usual(past, end, days, week, settings, is_open=True))
     return outlook._replace(quiet=tuple(quiet), fewer=tuple(fewer))
-
-
-def _quietest_close(past: Past, end: int, span: int, settings: Settings) -> Measure | None:
-    amount = quietest(past, end, span, settings)
-    # With half of it already seen, the days can be neither quiet nor few.
-    if amount is None or amount < settings.few_least or past.seen(end, past.days) >= amount / 2:
-        return None
-    return below_quietest(amount, settings)
-
-
-def _usual_close(week: UsualWeek, span: int, seen: int, settings: Settings) -> Measure | None:
-    amount = week.amount * span / WEEK
-    # Exact limits take long, and most days are far from theirs.
-    if 2 * seen + 2 > amount or mean_where_zero_surprises(settings.usual_limit, week.spread) > amount:
-        return None
-    if count_at_most(seen + 1, amount, week.spread) > 10.0**-settings.usual_limit:
-        return None
-    return below_usual(week, span, settings)
 
 
 def predict(
@@ -280,12 +477,12 @@ def _describe(spans: Iterable[Span], due: Due | None, silent: int) -> tuple[str,
     """What was seen and what was expected, in words and as numbers."""
 
     def clearness(span: Span) -> tuple[bool, bool, float, int]:
-        return span.seen <= span.measure.quiet, span.seen <= span.measure.few, span.surprise, span.days
+        return span.seen <= span.quiet, span.seen <= span.few, span.surprise, span.days
 
     clearest = max(spans, key=clearness, default=None)
-    if clearest is not None and (due is None or clearest.seen <= clearest.measure.quiet):
-        days, seen, amount = clearest.days, clearest.seen, clearest.measure.amount
-        if clearest.measure.is_mean:
+    if clearest is not None and (due is None or clearest.seen <= clearest.quiet):
+        days, seen, amount = clearest.days, clearest.seen, clearest.amount
+        if clearest.is_mean:
             by = f"by their usual weeks {amount:.0f} were to be expected"
         elif days < WEEK:
             by = f"the quietest {days} days of the month before had {amount:.0f}"

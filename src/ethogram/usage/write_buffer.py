@@ -13,8 +13,8 @@ from .store import UsageStore
 
 MAX_WAITING = 20_000
 """Events that wait for a file at most, whatever the time."""
-MAX_IN_MEMORY = 4_000
-"""The same in memory: writing so many takes less than a tenth of a second."""
+MAX_IN_MEMORY = 8_000
+"""The same in memory: writing so many takes about a tenth of a second."""
 
 
 class WriteBuffer:

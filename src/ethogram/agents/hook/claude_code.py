@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from ... import registry
+from ...files import sqlite
 from ...language.program import Program
 from ...models.event import Event
 from ...models.slotted import replace
@@ -19,8 +20,7 @@ from ..messages import PREFIX, QUOTES, call_digest, quote, shorten, user_message
 from ..monitor import measurer_of, observe, start
 from ..payload import call_event, condensation_event, message_event, result_event, subject_of, text_at
 from ..protected_paths import monitoring_change, paths_to_ask
-from ..rules import Rules
-from ..status import SIGNALS, Advice, Observed, Plan, Settled, State, Watched, digest
+from ..status import SIGNALS, Advice, Observed, Plan, Rules, Settled, State, Watched, digest
 from . import state_db
 from .location import EVENTS
 
@@ -63,7 +63,7 @@ def handle(payload: Payload, plan: Plan, db: sqlite3.Connection, now: float) -> 
     session = state_db.storable(text_at(payload, "session_id")[:200]) or "session"
     agent = state_db.storable(subject_of(payload))
     at = datetime.fromtimestamp(now, UTC)
-    with state_db.transaction(db):
+    with sqlite.transaction(db):
         state = {**initial_state(), **(state_db.load(db, session, agent) or {})}
         state, observations, advice = HANDLERS[name](payload, plan, state, at)
         for item in observations:

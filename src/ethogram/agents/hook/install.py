@@ -22,6 +22,7 @@ from pathlib import Path, PurePath
 from typing import Any
 
 from ...errors import BadInput, BadUsage, Fault, did_you_mean
+from ...files import write_whole
 from .json_edits import Edit, Node, appended, parse, removed, replaced, undo
 from .location import EVENTS, TOOL_EVENTS, state_dir
 
@@ -299,29 +300,13 @@ def apply(change: Change) -> None:
         raise BadUsage(f"{change.path} has just been changed, so nothing was written; try again")
     if change.after is not None:
         change.path.parent.mkdir(parents=True, exist_ok=True)
-        _write(change.path, change.after)
+        write_whole(change.path, [change.after], mode=0o666)
         return
     change.path.unlink(missing_ok=True)
     for folder in (change.note or {}).get("made", []):
         # Only empty ones.
         with contextlib.suppress(OSError):
             os.rmdir(folder)
-
-
-def _write(path: Path, text: str, mode: int = 0o666) -> None:
-    """Replace a file, keeping its mode."""
-    draft = path.with_name(f"{path.name}.{os.getpid()}.part")
-    try:
-        with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as file:
-            file.write(text.encode())
-            file.flush()
-            os.fsync(file.fileno())
-        if path.exists():
-            draft.chmod(path.stat().st_mode & 0o7777)
-        draft.replace(path)
-    except BaseException:
-        draft.unlink(missing_ok=True)
-        raise
 
 
 def notes_path() -> Path:
@@ -359,4 +344,4 @@ def _save(notes: dict[str, dict[str, Any]]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     with contextlib.suppress(OSError):
         path.parent.chmod(0o700)
-    _write(path, json.dumps(notes, indent=1) + "\n", 0o600)
+    write_whole(path, [json.dumps(notes, indent=1), "\n"])

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -29,23 +29,14 @@ from ...models.constants import ACTIVE_STATUSES
 from ...patterns.code_patterns import PREFIX
 from ...patterns.library import SHIPPED, Library
 from ...signals import Options, plan
-from ..rules import Rules
-from ..status import SIGNALS, Plan, Watched
+from ..status import SIGNALS, Plan, Rules, Watched
 from .location import FAILED, plan_path, remove_old_plans, stamp_of, state_dir, write_data
 
 ALWAYS = ("operation", "step_key", "progress", "error_key", "touched_path", "critical_path", "out_of_scope")
 """Signals that are always measured: messages and questions are made from them."""
 
 
-@dataclass(frozen=True, slots=True)
-class Selection:
-    """The patterns that are watched, and the reasons why others are not."""
-
-    watched: tuple[Watched, ...]
-    left_out: tuple[tuple[str, str], ...]
-
-
-def choose(library: Library) -> Selection:
+def choose(library: Library) -> tuple[tuple[Watched, ...], tuple[tuple[str, str], ...]]:
     """Return the chosen programs that a hook can watch, and for each of the others the reason why not."""
     watched, left_out = [], []
     for program in library.programs:
@@ -55,7 +46,7 @@ def choose(library: Library) -> Selection:
             left_out.append((program.name, reason))
         else:
             watched.append(Watched(program, rows_needed(program), read_by(program), hashed(program)))
-    return Selection(tuple(watched), tuple(left_out))
+    return tuple(watched), tuple(left_out)
 
 
 def _obstacle(program: Program) -> str:
@@ -114,9 +105,10 @@ def _reach(window: ast.Window) -> int:
     return min(CAP, min(counts) + (window.skip.n if window.skip is not None else 0))
 
 
-def make_plan(selection: Selection, settings: Settings, folder: str | None = None) -> Plan:
+def make_plan(library: Library, settings: Settings, folder: str | None = None) -> Plan:
     """Return what to watch and how; `folder` is the working directory of runs without one."""
-    names = {name for item in selection.watched for name in names_used(item.program)} | set(ALWAYS)
+    watched, _ = choose(library)
+    names = {name for item in watched for name in names_used(item.program)} | set(ALWAYS)
     options = Options.of(settings)
     # Whoever can change the hook's own files can change what it reports.
     user = user_file()
@@ -124,7 +116,7 @@ def make_plan(selection: Selection, settings: Settings, folder: str | None = Non
     options = replace(options, critical_paths=(*options.critical_paths, *(f"{path}/**" for path in own)))
     if options.cwd is None and folder is not None:
         options = replace(options, cwd=os.path.abspath(folder))
-    return Plan(plan(names), selection.watched, options, rules_in(settings))
+    return Plan(plan(names), watched, options, rules_in(settings))
 
 
 def plan_data(made: Plan) -> dict[str, Any]:
@@ -159,7 +151,7 @@ def prepare(folder: str) -> Path:
     """Write the plan for runs in a folder."""
     loaded = settings_of(folder)
     library = library_of(loaded)
-    data = plan_data(make_plan(choose(library), loaded.settings, folder))
+    data = plan_data(make_plan(library, loaded.settings, folder))
     files = [str(file) for file in settings_files(folder)] + [str(item.path) for item in library]
     # Another version of ethogram, whose plans may differ, has another file here.
     files += [str(loaded.learned.absolute()), str(ethogram.__file__)]

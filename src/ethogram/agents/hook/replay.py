@@ -135,7 +135,7 @@ def run_hook(payload: Mapping[str, Any], environ: Mapping[str, str] | None = Non
 def in_process(db: sqlite3.Connection, folder: str) -> Respond:
     """Return a hook in this process: the same code and plan, without a new process for each event."""
     loaded = settings_of(folder)
-    plan = make_plan(choose(library_of(loaded)), loaded.settings, folder)
+    plan = make_plan(library_of(loaded), loaded.settings, folder)
     now = 0.0
 
     def respond(payload: Payload) -> dict[str, Any]:
@@ -247,7 +247,7 @@ def _run(row: dict[str, Any]) -> RunKey:
 def _by_analyze(events: Mapping[str, Event], folder: str) -> set[tuple[str, ...]]:
     """The same detections by `analyze`, over the same events."""
     loaded = settings_of(folder)
-    names = [item.program.name for item in choose(library_of(loaded)).watched]
+    names = [item.program.name for item in choose(library_of(loaded))[0]]
     ordered = sorted(events.values(), key=lambda event: event.order)
     settings = replace(loaded.settings, cwd=loaded.settings.cwd or os.path.abspath(folder))
     detections = analyze(ordered, patterns=names, settings=settings).detections if names else []

@@ -73,9 +73,6 @@ def _connected(path: str) -> sqlite3.Connection:
     return sqlite.open_current(path, SCHEMA, busy=int(WAIT * 1000), synchronous="OFF")
 
 
-transaction = sqlite.transaction
-
-
 def storable(text: str) -> str:
     """Return a text without lone surrogates, which JSON allows and SQLite does not."""
     return text.encode("utf-8", "replace").decode()

@@ -23,12 +23,11 @@ from ...models.constants import RUNGS
 from ...models.record import decimals
 from ...models.timestamps import format_time
 from ...stats import wilson
-from ..rules import Rules
 from . import state_db
 from .install import BOM, SCOPES, hook_commands, read, settings_path
 from .json_edits import Node, parse
 from .location import EVENTS, is_current, log_path, plan_path, read_data, state_dir, state_path
-from .plan import Selection, choose, library_of, rules_in, settings_of
+from .plan import choose, library_of, rules_in, settings_of
 
 OUTCOMES = ("stopped", "went_on", "allowed", "declined", "ended", "open")
 """stopped: did not recur within five steps; went_on: recurred; allowed, declined: the user's answer;
@@ -275,49 +274,13 @@ class HookStatus(RecordStruct):
     faults: FaultLog
 
 
-@dataclass(frozen=True, slots=True)
-class Watching:
-    """What is watched in a folder, and the rules of the interventions."""
+def watching(folder: str) -> tuple[Loaded, WatchedPatterns]:
+    """Return the settings of a folder and what is watched there.
 
-    loaded: Loaded
-    selection: Selection
-    rules: Rules
-
-
-def watching(folder: str) -> Watching:
-    """Return what is watched in a folder. BadConfig or BadPattern if its settings cannot be used."""
+    BadConfig or BadPattern if the settings cannot be used.
+    """
     loaded = settings_of(folder)
-    return Watching(loaded, choose(library_of(loaded)), rules_in(loaded.settings))
-
-
-def status(folder: str) -> dict[str, Any]:
-    """Return the whole status as one record; nothing is changed."""
-    faults: tuple[Fault, ...] = ()
-    watched: Watching | None = None
-    try:
-        watched = watching(folder)
-    except BadInput as error:
-        faults = error.faults
-    return HookStatus(
-        folder=os.path.abspath(folder),
-        installed=[installation(scope, folder) for scope in SCOPES],
-        watching=watched_facts(watched),
-        settings=SettingsState(
-            path=watched.loaded.path if watched else None,
-            faults=faults,
-            warnings=watched.loaded.warnings if watched else (),
-        ),
-        state=_state(),
-        plan=_plan_state(folder),
-        faults=_own_faults(),
-    ).to_dict()
-
-
-def watched_facts(watched: Watching | None) -> WatchedPatterns:
-    """Return what is watched and the rules."""
-    if watched is None:
-        return WatchedPatterns(watched=None, left_out=[], ladder=None)
-    rules, selection = watched.rules, watched.selection
+    (patterns, left_out), rules = choose(library_of(loaded)), rules_in(loaded.settings)
     ladder = Ladder(
         rungs=[LadderRung(rung, rung in rules.active_rungs) for rung in RUNGS],
         off=rules.off,
@@ -326,11 +289,30 @@ def watched_facts(watched: Watching | None) -> WatchedPatterns:
         lowest=rules.lowest,
         critical=rules.critical,
     )
-    return WatchedPatterns(
-        watched=sorted(item.program.name for item in selection.watched),
-        left_out=[LeftOut(*item) for item in selection.left_out],
+    return loaded, WatchedPatterns(
+        watched=sorted(item.program.name for item in patterns),
+        left_out=[LeftOut(*item) for item in left_out],
         ladder=ladder,
     )
+
+
+def status(folder: str) -> dict[str, Any]:
+    """Return the whole status as one record; nothing is changed."""
+    try:
+        loaded, watched = watching(folder)
+        settings = SettingsState(path=loaded.path, faults=(), warnings=loaded.warnings)
+    except BadInput as error:
+        watched = WatchedPatterns(watched=None, left_out=[], ladder=None)
+        settings = SettingsState(path=None, faults=error.faults, warnings=())
+    return HookStatus(
+        folder=os.path.abspath(folder),
+        installed=[installation(scope, folder) for scope in SCOPES],
+        watching=watched,
+        settings=settings,
+        state=_state(),
+        plan=_plan_state(folder),
+        faults=_own_faults(),
+    ).to_dict()
 
 
 def installation(scope: str, folder: str) -> Installed:
