@@ -28,7 +28,7 @@ from ..usage.spans import SPANS, Past, is_fewer, is_quiet, measure_spans
 from ..usage.summary import EMPTY, MAX_TIME, MIN_TIME, Summary, count_of, record, stretch_count
 from ..usage.trends import shift_of, trend_of
 from ..usage.withdrawal import Due, Outlook, add_closes, make_outlook, predict
-from .base import Part, Range, Unmeasured, signal
+from .base import Part, Range, Unmeasured, register_parts
 from .options import Options
 from .text import length
 from .timing import is_zone
@@ -383,12 +383,7 @@ class _BrokenOff(Part):
     together = staticmethod(measure_broken_off)
 
 
-def _register(base: type[Part], readings: tuple[tuple[str, Range, str], ...], *needs: str) -> None:
-    for name, allowed, meaning in readings:
-        body = {"__doc__": meaning, "__module__": __name__, "name": name}
-        made = type(f"{base.__name__}_{name}", (base,), body)
-        signal(name, range=allowed, kinds=USAGE_KINDS, needs=needs)(made)
-
-
-_register(_Habit, READINGS)
-_register(_BrokenOff, BROKEN_OFF_READINGS, "emotional", "closing", "ended_abruptly")
+register_parts(_Habit, READINGS, kinds=USAGE_KINDS)
+register_parts(
+    _BrokenOff, BROKEN_OFF_READINGS, kinds=USAGE_KINDS, needs=("emotional", "closing", "ended_abruptly")
+)

@@ -70,13 +70,15 @@ def _per_minute(event: Event, times: Times, count: int) -> tuple[float | None, T
     return float(sum(call[1] for call in calls)) if now - start >= MINUTE else None, (start, calls)
 
 
-@signal("calls", range=(0, math.inf), kinds=("action",))
-class CallCount:
-    """Tool calls in the last minute of the run; absent in its first, and where there are no times."""
-
+class _PerMinute:
     scope = "run"
     start: Times = (None, ())
     max_state_bytes = 16_000
+
+
+@signal("calls", range=(0, math.inf), kinds=("action",))
+class CallCount(_PerMinute):
+    """Tool calls in the last minute of the run; absent in its first, and where there are no times."""
 
     def measure(self, event: Event, state: Times, options: Options) -> tuple[float | None, Times]:
         """Return the count and the calls so far."""
@@ -86,12 +88,8 @@ class CallCount:
 
 
 @signal("file_operations", range=(0, math.inf), kinds=("action",))
-class FileOperations:
+class FileOperations(_PerMinute):
     """Files named by calls in the last minute; absent in a run's first, and where there are no times."""
-
-    scope = "run"
-    start: Times = (None, ())
-    max_state_bytes = 16_000
 
     def measure(self, event: Event, state: Times, options: Options) -> tuple[float | None, Times]:
         """Return the count and the calls so far."""
