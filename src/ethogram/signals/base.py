@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 #         def measure(self, event: Event, state: State) -> tuple[float | None, State]: ...
 #
 # Either may take an argument named `options`, to read settings. With `summarize`, a signal of tool calls also
-# takes `call`: the step with what was stored of its call, see agent/tool_calls.py; None for other events.
+# takes `call`: the step with what was stored of its call, see agent/step.py; None for other events.
 
 State = Any
 """Plain JSON data in tuples and dicts, never changed in place: a step returns the next one."""

@@ -142,7 +142,6 @@ class SessionPosition:
     def measure(
         self, event: Event, state: Place | None, options: Options
     ) -> tuple[float | None, Place | None]:
-        """The position, and the new state."""
         place = advance(state, event, options.session_inactivity)
         return (None, state) if place is None else (float(place[2]), place)
 
@@ -168,7 +167,6 @@ class ReplyGap:
     max_state_bytes = 2048
 
     def measure(self, event: Event, state: ReplyState) -> tuple[float | None, ReplyState]:
-        """The gap, and the newest events of the thread."""
         if not event.timed:
             return None, state
         who, at = short(event.subject), micros(event.at)

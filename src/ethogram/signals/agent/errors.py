@@ -11,8 +11,7 @@ from ..base import signal
 from ..options import Options
 from .normalization import QUOTED, cleaned, digest, has_sign, short_hash, without_colour
 from .operations import is_shell, operation_of
-from .step import Step
-from .tool_calls import Call
+from .step import Call, Step, remember_last
 
 MIN_LINE = 20
 """Characters of a line that is taken for the error where every line looks like noise."""
@@ -233,25 +232,12 @@ def _search(rule: Rule, signs: tuple[str, ...], text: str) -> re.Match[str] | No
     return rule.search(text) if has_sign(text, signs) else None
 
 
-_last: tuple[Step, str, str | None] | None = None
-
-
+@remember_last
 def failure_line(step: Step, operation: str) -> str | None:
     """Return the line that states the failure, as written; None where the step did not fail.
 
     Where the source does not report a failure, only a text that plainly is an error message counts.
     """
-    # Several signals need it of the same step.
-    global _last
-    cached = _last
-    if cached is not None and cached[0] is step and cached[1] == operation:
-        return cached[2]
-    line = _failure_line(step, operation)
-    _last = (step, operation, line)
-    return line
-
-
-def _failure_line(step: Step, operation: str) -> str | None:
     if step.error and CANCELLED.search(step.error):
         return None
     if step.error and not _is_content(step, operation):
@@ -368,7 +354,6 @@ class ErrorKey:
     max_state_bytes = 12_000
 
     def measure(self, event: Event, state: State, call: Call, options: Options) -> tuple[str | None, State]:
-        """Return the error and the new state."""
         batch, reports = state
         step, operation, own = call
         if step is None or not step.is_outcome or (line := failure_line(step, operation)) is None:

@@ -13,8 +13,7 @@ from ..base import short, signal
 from ..options import Options
 from .errors import CANCELLED, normalized_error
 from .normalization import cleaned, digest, short_hash
-from .step import Step, argument_text, read_step, words
-from .tool_calls import Call
+from .step import Call, Step, argument_text, read_step, words
 
 # step_key.
 
@@ -61,7 +60,6 @@ class StepKey:
     def measure(
         self, event: Event, state: StepState, call: Call, options: Options
     ) -> tuple[str | None, StepState]:
-        """Return the key and the new state."""
         step, (shown, hashed, is_thought), own = call
         if step is None:
             return None, state
@@ -120,7 +118,6 @@ class TalkKey:
     max_state_bytes = 16_000
 
     def measure(self, event: Event, state: TalkState, options: Options) -> tuple[str | None, TalkState]:
-        """Return the key and the newest messages."""
         if event.kind == "condensation":
             return "condensation", state
         role, text = event.attributes.get("role"), (event.text or "").strip()
@@ -248,7 +245,6 @@ class ComplaintKey:
     max_state_bytes = 2_000
 
     def measure(self, event: Event, state: ComplaintState) -> tuple[str | None, ComplaintState]:
-        """Return the complaint and the new state."""
         if (step := read_step(event)) is not None:
             after = self.start if event.kind == "action" else state
             if not step.is_outcome or step.exit_code is not None:

@@ -7,7 +7,7 @@ from functools import lru_cache
 
 from ...models.lazy_regex import Rule
 from .shell_parser import SimpleCommand, simple_commands
-from .step import Step, words
+from .step import Step, remember_last, words
 
 OPERATIONS = ("read", "list", "search", "write", "delete", "test", "wait", "fetch", "run", "other")
 
@@ -107,20 +107,10 @@ _WORD = Rule(r"[A-Z]?[a-z0-9]+|[A-Z]+(?![a-z])")
 _PRECEDENCE = ("other", "read", "list", "search", "fetch", "run", "wait", "test", "write", "delete")
 RANK = {name: place for place, name in enumerate(_PRECEDENCE)}
 
-_last: tuple[Step, str] | None = None
 
-
+@remember_last
 def operation_of(step: Step) -> str:
     """Return what a call does."""
-    # Several signals need it of the same step.
-    global _last
-    cached = _last
-    if cached is None or cached[0] is not step:
-        cached = _last = (step, _operation_of(step))
-    return cached[1]
-
-
-def _operation_of(step: Step) -> str:
     editor = step.arguments.get("command")
     if isinstance(editor, str) and editor in EDITORS and len(step.arguments) > 1:
         return EDITORS[editor]

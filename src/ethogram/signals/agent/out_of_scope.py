@@ -18,15 +18,16 @@ from .path_scope import (
     is_critical,
     is_guarded,
     is_harmless,
+    is_known,
     leads_outside,
+    learn_files,
     matches,
     resolve,
     root_of,
 )
 from .paths import touched
-from .project_files import is_known, learn_files
 from .prompt_paths import MAX_RULES, PathRule, parse_path_rules
-from .tool_calls import Call, cached_hash
+from .step import Call, cached_hash
 
 # told_paths: which paths a run's users name, allow or forbid.
 
@@ -219,7 +220,6 @@ class UserPaths:
     max_state_bytes = 48_000
 
     def measure(self, event: Event, state: UserState, options: Options) -> tuple[str | None, UserState]:
-        """Return the rules so far, and who has acted."""
         rules, actors = state
         if event.kind != "result":
             if (declared := declared_scope(event.attributes)) is not UNDECLARED:
@@ -285,7 +285,6 @@ class OutOfScope:
     def measure(
         self, event: Event, state: State, call: Call | None, options: Options
     ) -> tuple[float | None, State]:
-        """Return whether a path is outside, and the new state."""
         before, view = state
         declared = _merge(before, declared_scope(event.attributes))
         step, named, _ = call or (None, (), "")

@@ -7,8 +7,7 @@ from ..base import signal
 from .errors import failure_line, is_infrastructure
 from .normalization import short_hash
 from .operations import OPERATIONS, operation_of
-from .step import read_step
-from .tool_calls import Call
+from .step import Call, read_step
 
 MAX_KEYS = 600
 """Steps remembered of a run; one that recurs after so many others counts as new."""
@@ -35,7 +34,6 @@ class Progress:
     max_state_bytes = 16_000
 
     def measure(self, event: Event, state: tuple[str, ...]) -> tuple[float | None, tuple[str, ...]]:
-        """Return whether it is new, and hashes of the steps so far."""
         step, key = read_step(event), event.readings.get("step_key")
         if step is None or not isinstance(key, str):
             return None, state

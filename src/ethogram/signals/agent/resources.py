@@ -81,7 +81,6 @@ class CallCount(_PerMinute):
     """Tool calls in the last minute of the run; absent in its first, and where there are no times."""
 
     def measure(self, event: Event, state: Times, options: Options) -> tuple[float | None, Times]:
-        """Return the count and the calls so far."""
         if not event.timed or "calls" not in options.resources_monitored:
             return None, state
         return _per_minute(event, state, 1)
@@ -92,7 +91,6 @@ class FileOperations(_PerMinute):
     """Files named by calls in the last minute; absent in a run's first, and where there are no times."""
 
     def measure(self, event: Event, state: Times, options: Options) -> tuple[float | None, Times]:
-        """Return the count and the calls so far."""
         if not event.timed or "file_operations" not in options.resources_monitored:
             return None, state
         step = read_step(event)
@@ -118,7 +116,6 @@ class Exhaustion:
     max_state_bytes = 4_000
 
     def measure(self, event: Event, state: State, options: Options) -> tuple[str | None, State]:
-        """Return the projection in words, and the readings so far."""
         projections, readings = [], list(state)
         for place, name in enumerate(RESOURCES):
             value = event.readings.get(name)
@@ -176,7 +173,6 @@ class BudgetShare:
     max_state_bytes = 8_000
 
     def measure(self, event: Event, state: Runs) -> tuple[float | None, Runs]:
-        """Return the share and the runs so far."""
         if event.thread is None:
             return None, state
         own = short_hash(event.thread)
