@@ -340,6 +340,24 @@ def _takes(made: Callable[..., Any], argument: str) -> bool:
     return argument in inspect.signature(made).parameters
 
 
+def remember_last(function: T) -> T:
+    """Return the function with its last result remembered: several signals ask the same of one event.
+
+    The first argument must be the same object, the others equal.
+    """
+    last: tuple[Any, tuple[Any, ...], Any] | None = None
+
+    def remembering(first: Any, *rest: Any) -> Any:
+        nonlocal last
+        known = last
+        if known is None or known[0] is not first or known[1] != rest:
+            known = last = (first, rest, function(first, *rest))
+        return known[2]
+
+    remembering.__name__ = function.__name__
+    return remembering  # type: ignore[return-value]
+
+
 LONGEST = 64
 
 

@@ -28,7 +28,7 @@ from ..usage.spans import SPANS, Past, is_fewer, is_quiet, measure_spans
 from ..usage.summary import EMPTY, MAX_TIME, MIN_TIME, Summary, count_of, record, stretch_count
 from ..usage.trends import shift_of, trend_of
 from ..usage.withdrawal import Due, Outlook, add_closes, make_outlook, predict
-from .base import Part, Range, Unmeasured, register_parts
+from .base import Part, Range, Unmeasured, register_parts, remember_last
 from .options import Options
 from .text import length
 from .timing import is_zone
@@ -98,19 +98,14 @@ class HabitOptions:
     cohort: Cohort
 
 
-_latest: tuple[Options, HabitOptions] | None = None
-
-
+@remember_last
 def habit_options(options: Options) -> HabitOptions:
-    """The part of the options for habits, worked out once for as long as the options are the same object."""
-    global _latest
-    if _latest is None or _latest[0] is not options:
-        names = {field.name for field in fields(Settings)}
-        limits = {name: value for name, value in options.usage.items() if name in names}
-        settings = replace(Settings(), **limits, inactivity=options.session_inactivity // SECOND)
-        cohort = find_cohort(options.usage.get("cohort", 1))
-        _latest = options, HabitOptions(usage_kinds(options), options.time_zone, settings, cohort)
-    return _latest[1]
+    """The part of the options for habits."""
+    names = {field.name for field in fields(Settings)}
+    limits = {name: value for name, value in options.usage.items() if name in names}
+    settings = replace(Settings(), **limits, inactivity=options.session_inactivity // SECOND)
+    cohort = find_cohort(options.usage.get("cohort", 1))
+    return HabitOptions(usage_kinds(options), options.time_zone, settings, cohort)
 
 
 # --- state ----------------------------------------------------------------------------------

@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from functools import lru_cache
 
 from ...models.lazy_regex import Rule
+from ..base import remember_last
 from .shell_parser import SimpleCommand, simple_commands
-from .step import Step, remember_last, words
+from .step import Step, words
 
 OPERATIONS = ("read", "list", "search", "write", "delete", "test", "wait", "fetch", "run", "other")
 

@@ -5,16 +5,15 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from functools import lru_cache
-from typing import Any, TypeVar
+from typing import Any
 
 from ...models import Event
 from ...models.arguments import command_in, path_in
 from ...models.constants import MAX_ERROR, MAX_RESULT
 from ...models.slotted import dataclass
+from ..base import remember_last
 from ..options import Options
 from .normalization import short_hash
-
-F = TypeVar("F", bound=Callable[..., Any])
 
 MAX_NAME = 200
 MAX_COMMAND = 4_000
@@ -46,24 +45,6 @@ class Step:
     def reports_failure(self) -> bool:
         """Whether the source itself reports an error or a non-zero exit code."""
         return self.error is not None or self.exit_code not in (None, 0)
-
-
-def remember_last(function: F) -> F:
-    """Return the function with its last result remembered: several signals ask the same of one step.
-
-    The first argument must be the same object, the others equal.
-    """
-    last: tuple[Any, tuple[Any, ...], Any] | None = None
-
-    def remembering(first: Any, *rest: Any) -> Any:
-        nonlocal last
-        known = last
-        if known is None or known[0] is not first or known[1] != rest:
-            known = last = (first, rest, function(first, *rest))
-        return known[2]
-
-    remembering.__name__ = function.__name__
-    return remembering  # type: ignore[return-value]
 
 
 def read_step(event: Event) -> Step | None:
