@@ -149,7 +149,9 @@ class ColumnReader:
         if self.sink is None:
             self.keep(chunk)
             return
-        self._remember_ids(rows, checked.get("id", ()))
+        known = [hash(own) for own in checked.get("id", ()) if own is not None]
+        self._lacks_ids = self._lacks_ids or len(known) < rows
+        self._hashes.append(np.array(known, np.int64))
         self._learn_kinds(readings)
         self.sink(chunk)
         self.rows += rows
@@ -165,7 +167,9 @@ class ColumnReader:
         for name, words in self._words.items():
             if (column := words.column(self.rows)) is not None:
                 others = fields.get(name)
-                fields[name] = column if others is None else _either(others, column)
+                if others is not None:
+                    column = coded([own or more for own, more in zip(others, column, strict=True)])
+                fields[name] = column
         ids = fields.pop("id", None)
         seq, times = (
             np.concatenate(parts) for parts in zip(*(chunk[:2] for chunk in self._chunks), strict=True)
@@ -294,11 +298,6 @@ class ColumnReader:
         if missing and self._has_seq and len(np.unique(seq)) < self.rows:
             raise Irregular  # ids are made of it
 
-    def _remember_ids(self, rows: int, ids: Column) -> None:
-        known = [hash(own) for own in ids if own is not None]
-        self._lacks_ids = self._lacks_ids or len(known) < rows
-        self._hashes.append(np.array(known, np.int64))
-
     def reading(self, name: str, column: Sequence[Any] | NDArray[np.float64]) -> Readings:
         """Return the checked values of one signal in a chunk."""
         if not name or signal_name(name) != name or len(name) > self.rules.limits.name:
@@ -348,7 +347,3 @@ def _joined_sparse(parts: list[tuple[int, Readings | None]]) -> Sparse:
 
 def _has_any(column: Column) -> bool:
     return any(value is not None for value in column)
-
-
-def _either(column: Column, other: Column) -> Coded:
-    return coded([own or more for own, more in zip(column, other, strict=True)])

@@ -64,7 +64,10 @@ class ColumnBuckets(BucketFolder):
                         timed,
                         seq[cut].tobytes(),
                         times[cut].tobytes(),
-                        {name: _packed_texts(column[cut]) for name, column in own.items()},
+                        {
+                            name: column[cut].tobytes() if isinstance(column, np.ndarray) else column[cut]
+                            for name, column in own.items()
+                        },
                         {
                             name: packed
                             for name, column in measured.items()
@@ -113,10 +116,6 @@ def _joined(size: int, parts: list[tuple[int, NDArray[np.int32]]], words: list[s
     used, own = np.unique(whole, return_inverse=True)
     known = [words[code] for code in used.tolist() if code >= 0]
     return Coded(own - (len(used) - len(known)), known)
-
-
-def _packed_texts(column: Column | NDArray[np.int32]) -> Any:
-    return column.tobytes() if isinstance(column, np.ndarray) else column
 
 
 def _packed(column: Readings, start: int, end: int) -> Any:

@@ -277,7 +277,10 @@ class EventColumns(EventSequence):
     ) -> EventSequence:
         added = None if at_once is None or self.measured else at_once(self, self.readings)
         if added is not None:
-            readings = {name: _reading_column(values) for name, (values, _) in added.items()}
+            readings: dict[str, Readings] = {
+                name: list(values) if str in set(map(type, values)) else np.array(values, np.float64)
+                for name, (values, _) in added.items()
+            }
             events = self._with({**self.readings, **readings}, {})
             events.scorers = {**self.scorers, **{name: scorer for name, (_, scorer) in added.items()}}
             return events
@@ -428,11 +431,6 @@ class EventColumns(EventSequence):
         rows = np.flatnonzero(times[place] == self.times) if len(times) else times
         events = self.events(rows)
         return {(event.source, event.id): event for event in events if (event.source, event.id) in keys}
-
-
-def _reading_column(values: Sequence[Any]) -> Readings:
-    """Return the values of one signal, None where there is none."""
-    return list(values) if str in set(map(type, values)) else np.array(values, np.float64)
 
 
 def taken(column: Any, rows: NDArray[np.int64] | slice) -> Any:

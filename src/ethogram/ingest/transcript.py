@@ -367,8 +367,10 @@ class Transcript:
         """Return a new event line. `id` and `target` among the attributes are the event's own."""
         own = {key: value for key, value in attributes.items() if value is not None}
         id_, target, moment = own.pop("id", len(self.events)), own.pop("target", None), moment_of(at)
+        name = f"{self.prefix}/{id_}"
+        self._ids[name] = count = self._ids.get(name, 0) + 1
         event: dict[str, Any] = {
-            "id": self._unique(f"{self.prefix}/{id_}"),
+            "id": name if count == 1 else f"{name}#{count}",
             "subject": subject,
             "thread": self.thread,
             "kind": kind,
@@ -383,10 +385,6 @@ class Transcript:
     def _append(self, event: dict[str, Any]) -> None:
         self.events.append(event)
         self._records.append((self.line, event, 0))
-
-    def _unique(self, name: str) -> str:
-        self._ids[name] = count = self._ids.get(name, 0) + 1
-        return name if count == 1 else f"{name}#{count}"
 
     def _call_of(self, call_id: str | None, tool: str | None, subject: str | None) -> dict[str, Any] | None:
         if call_id is not None:

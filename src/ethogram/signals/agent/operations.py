@@ -102,6 +102,7 @@ _CODE_WRITES = Rule(
     r"open\([^()\n]{0,200},\s*['\"][wax]|\.write_text\(|\.write_bytes\(|writeFile(?:Sync)?\(|os\.(?:remove|rename|makedirs)\("
     r"|shutil\.(?:copy|move|rmtree)"
 )
+NO_FILES = ("/dev/null", "/dev/stderr", "/dev/stdout", "")
 IN_PLACE = Rule(r"-[a-zA-Z]*i")
 """The option of sed and perl to edit files in place."""
 _WORD = Rule(r"[A-Z]?[a-z0-9]+|[A-Z]+(?![a-z])")
@@ -164,13 +165,10 @@ def of_command(line: str) -> str:
     if polls and "run" in kinds:
         return "run"
     # A program whose output goes to a file is first of all what the program does.
-    if (polls or strongest in ("other", "read", "list", "search", "fetch")) and any(map(_saves, commands)):
+    saves = any(out not in NO_FILES for command in commands for out in command.outputs)
+    if saves and (polls or strongest in ("other", "read", "list", "search", "fetch")):
         return "write"
     return strongest
-
-
-def _saves(command: SimpleCommand) -> bool:
-    return any(out not in ("/dev/null", "/dev/stderr", "/dev/stdout", "") for out in command.outputs)
 
 
 def _of_simple(command: SimpleCommand) -> str:
