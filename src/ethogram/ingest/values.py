@@ -169,6 +169,14 @@ def seconds_of(value: Any) -> float | None:
     return round(3600 * hours + 60 * minutes + seconds, 9)
 
 
+def parsed(text: str) -> Any:
+    """Return the value of a JSON text; None where it is not JSON."""
+    try:
+        return parse_only(text, lenient=True)
+    except BadLine:
+        return None
+
+
 def text_of(content: Any) -> str:
     """Return the text of a message's content: plain, or in parts, of which those without text are named.
 

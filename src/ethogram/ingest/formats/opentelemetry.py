@@ -9,9 +9,9 @@ from typing import Any
 
 from ...models import EPOCH
 from ...models.slotted import dataclass, replace
+from ..chat_messages import tool_calls
 from ..errors import BadLine
 from ..format import Head, Input, Record, adapter
-from ..streams import parse_only
 from ..transcript import AGENT, ToolCall, Transcript, TranscriptAdapter
 from ..values import (
     as_dict,
@@ -20,6 +20,7 @@ from ..values import (
     as_name,
     moment_of,
     number_at,
+    parsed,
     seconds_of,
     text_at,
     text_of,
@@ -305,10 +306,7 @@ def _messages(span: Span, paths: Sequence[str]) -> list[dict[str, Any]]:
 def listed(value: Any) -> list[Any]:
     """Return a list, whether given as one, as JSON text, or as an object with the places as names."""
     if isinstance(value, str):
-        try:
-            value = parse_only(value, lenient=True)
-        except BadLine:
-            return []
+        value = parsed(value)
     if isinstance(value, dict):
         places = sorted((key for key in value if key.isdecimal() and len(key) < 9), key=int)
         return [value[key] for key in places]
@@ -343,11 +341,7 @@ def _calls(message: Mapping[str, Any]) -> list[ToolCall]:
     calls += [
         as_dict(item.get("tool_call", item)) for item in map(as_dict, listed(message.get("tool_calls")))
     ]
-    functions = [as_dict(call.get("function")) or call for call in calls]
-    return [
-        ToolCall(function.get("name"), function.get("arguments"), call.get("id"))
-        for call, function in zip(calls, functions, strict=True)
-    ]
+    return tool_calls({"tool_calls": calls})
 
 
 def usage(span: Span) -> dict[str, Any]:
