@@ -234,7 +234,7 @@ class Shared:
     def _measured(self, base: Base, times: Sequence[int]) -> Base:
         known = common(base.times, times)
         events, states = list(base.events[:known]), list(base.states[:known])
-        measurer = Measurer.of(self.signals, self.options)
+        measurer = Measurer(signals=self.signals, options=self.options)
         if states:
             measurer.load(states[-1])
         for seq in range(known, len(times)):

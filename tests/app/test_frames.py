@@ -63,7 +63,7 @@ def test_batches_may_share_a_dictionary_that_grows(is_on_disk: bool, tmp_path: P
     rules = Rules(Limits(), {})
     buckets = ColumnBuckets("input", count=2, folder=tmp_path) if is_on_disk else None
     with closing(buckets) if buckets else nullcontext():
-        arrow = ArrowReader("input", rules, ["subject"], buckets)
+        arrow = ArrowReader("input", rules, ["subject"], buckets and buckets.put)
         assert len(list(arrow.take(batches))) == len(parts)
         if buckets is None:
             assert [event.subject for event in arrow.columns()] == names

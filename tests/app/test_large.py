@@ -33,7 +33,7 @@ from ethogram.ingest import (
 )
 from ethogram.ingest.batch import EventList
 from ethogram.ingest.column_spill import ColumnBuckets
-from ethogram.ingest.spill import Buckets, bucket_of, event_of_row, row_of
+from ethogram.ingest.spill import Buckets, bucket_of, event_of_row, row_of, rows_of
 from ethogram.language.compiler import compile_patterns
 from ethogram.models import Event
 from ethogram.patterns.library import load_patterns
@@ -69,7 +69,7 @@ def test_all_events_of_a_subject_are_in_one_bucket(tmp_path: Path):
         for number, event in enumerate(events):
             buckets.put(row_of(event, number))
         buckets.flush()
-        found = [[event_of_row(row) for row in buckets.rows(number)] for number in range(4)]
+        found = [[event_of_row(row) for row in rows_of(path)] for path in buckets.paths]
         assert [event_of_row(row) for row in buckets.all_rows()] == events
     assert sorted((event for some in found for event in some), key=lambda event: event.seq) == events
     for number, some in enumerate(found):

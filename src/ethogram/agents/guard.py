@@ -85,7 +85,7 @@ class RunGuard:
             settings = replace(settings, hook={**settings.hook, "rungs": _checked_rungs(rungs)})
         library = _library(settings)
         self._plan = make_plan(library, settings)
-        self._measurer = Measurer.of(self._plan.signals, self._plan.options)
+        self._measurer = Measurer(signals=self._plan.signals, options=self._plan.options)
         # Steps are dated here, never before the previous one, so a clock that jumps back refuses none.
         self._watch = Watch(library, settings=replace(settings, max_future=None), clock=clock)
         self._clock, self._lock = clock, RLock()

@@ -68,7 +68,7 @@ def _is_step(event: Event, readings: Mapping[str, Value]) -> bool:
 
 def measurer_of(plan: Plan, state: State) -> Measurer:
     """Return a measurer with the state of a run."""
-    measurer = Measurer.of(plan.signals, plan.options)
+    measurer = Measurer(signals=plan.signals, options=plan.options)
     if state["signals"] is not None:
         measurer.load(state["signals"])
     return measurer

@@ -64,11 +64,24 @@ class ArrowReader(TableReader):
             raise Irregular from None
 
     def readings_of(self, name: str, column: Any) -> Sequence[Any] | NDArray[np.float64]:
-        values: Sequence[Any] | NDArray[np.float64] = _reading_values(column)
+        from pyarrow import float64, types
+
+        if types.is_null(column.type):
+            return np.full(len(column), np.nan)
+        if not (types.is_floating(column.type) or types.is_integer(column.type)):
+            return _texts(column)
+        values: NDArray[np.float64] = _numbers(column.cast(float64(), safe=False), np.nan)
+        if int(np.count_nonzero(values != values)) != column.null_count:
+            raise Irregular  # not a number, which is not the same as absent
         return values
 
     def attributes_of(self, column: Any) -> Sequence[Any]:
-        return _attribute_values(column)
+        from pyarrow.types import is_boolean, is_floating, is_integer
+
+        if not any(is_plain(column.type) for is_plain in (is_boolean, is_integer, is_floating)):
+            return _texts(column)
+        values: list[Any] = column.to_pylist()
+        return values
 
     def field_of(self, name: str, column: Any) -> Column:
         if name not in NAMES:
@@ -82,37 +95,20 @@ class ArrowReader(TableReader):
         return Coded(indices, words)
 
     def times_of(self, column: Any) -> NDArray[np.int64] | None:
-        return _times(column)
+        import pyarrow
+
+        kind = column.type
+        if column.null_count == len(column):
+            return None
+        if column.null_count or not pyarrow.types.is_timestamp(kind) or kind.tz is None:
+            raise Irregular
+        if kind.unit != "us":
+            column = column.cast(pyarrow.timestamp("us", kind.tz), safe=False)
+        times: NDArray[np.int64] = _numbers(column.cast(pyarrow.int64()))
+        return times
 
     def count_empty(self, column: Any) -> int:
         return int(column.null_count)
-
-
-def _reading_values(column: Any) -> Any:
-    import pyarrow
-
-    kind = column.type
-    if pyarrow.types.is_null(kind):
-        return np.full(len(column), np.nan)
-    if pyarrow.types.is_floating(kind) or pyarrow.types.is_integer(kind):
-        values = _numbers(column.cast(pyarrow.float64(), safe=False), np.nan)
-        if int(np.count_nonzero(values != values)) != column.null_count:
-            raise Irregular  # not a number, which is not the same as absent
-        return values
-    return _texts(column)
-
-
-def _attribute_values(column: Any) -> list[Any]:
-    import pyarrow
-
-    kind = column.type
-    plain = (
-        pyarrow.types.is_boolean(kind) or pyarrow.types.is_integer(kind) or pyarrow.types.is_floating(kind)
-    )
-    if not plain:
-        return _texts(column)
-    values: list[Any] = column.to_pylist()
-    return values
 
 
 def _texts(column: Any, *, is_number: bool = False) -> list[Any]:
@@ -150,20 +146,6 @@ def _words(dictionary: Any) -> list[str]:
     if set(map(type, words)) - {str} or "\0" in "".join(words):
         raise Irregular
     return words
-
-
-def _times(column: Any) -> NDArray[np.int64] | None:
-    import pyarrow
-
-    kind = column.type
-    if column.null_count == len(column):
-        return None
-    if column.null_count or not pyarrow.types.is_timestamp(kind) or kind.tz is None:
-        raise Irregular
-    if kind.unit != "us":
-        column = column.cast(pyarrow.timestamp("us", kind.tz), safe=False)
-    times: NDArray[np.int64] = _numbers(column.cast(pyarrow.int64()))
-    return times
 
 
 def _numbers(column: Any, absent: float = 0) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any
 
 from .transcript import ToolCall, Transcript
 from .values import as_dict, as_list, block_texts, need, text_at, text_of, token_usage
@@ -45,7 +45,7 @@ def tool_calls(message: Mapping[str, Any]) -> list[ToolCall]:
 class ChatTranscript(Transcript):
     """A run whose records are chat messages."""
 
-    errors_in_text: ClassVar[bool] = False
+    errors_in_text = False
     """True where a result that begins with "Error" is one that failed."""
 
     def add(self, record: Any) -> None:

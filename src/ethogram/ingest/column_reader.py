@@ -11,23 +11,21 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from itertools import chain, count, islice
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..models import micros
 from .errors import BadLine
-from .event_columns import Coded, Column, EventColumns, Readings, Sparse, coded, in_order
+from .event_columns import Coded, Column, EventColumns, Readings, Sparse, coded, in_order, rows_with
 from .event_parser import (
-    CATEGORY,
-    LARGEST,
     LAST_SECOND,
-    NUMBER,
     Rules,
     check_name,
     checked_attribute,
     checked_attributes,
+    checked_reading,
     is_plain,
     signal_name,
 )
@@ -59,7 +57,7 @@ class Numbers(Generic[N]):
 
 
 class Words:
-    """A column of texts under construction; rows that it was not given have none."""
+    """The texts of a column under construction, each with a number; rows that it was not given have none."""
 
     def __init__(self) -> None:
         self._numbers: dict[str | None, int] = defaultdict(count().__next__, {None: -1})
@@ -67,17 +65,29 @@ class Words:
         self._parts: list[NDArray[np.int32]] = []
         self._rows = 0
 
+    @property
+    def words(self) -> list[str]:
+        """The texts, in the order of their numbers."""
+        return [word for word in self._numbers if word is not None]
+
+    def __len__(self) -> int:
+        return len(self._numbers)
+
+    def codes(self, column: Column) -> NDArray[np.int32]:
+        """Return the number of the text in each row, -1 where there is none."""
+        texts = coded(column)
+        codes: NDArray[np.int32] = np.append(self._codes(texts.words), np.int32(-1))[texts.codes]
+        return codes
+
     def add(self, row: int, column: Column) -> None:
         """Add the texts of rows from this one on."""
-        texts = coded(column)
-        self._put(row, np.append(self._codes(texts.words), np.int32(-1))[texts.codes])
+        self._put(row, self.codes(column))
 
     def column(self, rows: int) -> Coded | None:
         """Return the column of so many rows, None where no row has a text."""
         self._put(rows, np.empty(0, np.int32))
         codes = np.concatenate(self._parts)
-        words = [word for word in self._numbers if word is not None]
-        return Coded(codes, words) if (codes >= 0).any() else None
+        return Coded(codes, self.words) if (codes >= 0).any() else None
 
     def _put(self, row: int, codes: NDArray[np.int32]) -> None:
         if row > self._rows:
@@ -86,20 +96,18 @@ class Words:
         self._rows = row + len(codes)
 
 
-class Sink(Protocol):
-    """Where chunks go instead of into memory."""
+class Chunk(NamedTuple):
+    """Rows whose fields are checked: places, times in microseconds, fields by name and readings by signal."""
 
-    def put(
-        self,
-        seq: NDArray[np.int64],
-        times: NDArray[np.int64],
-        fields: Fields,
-        readings: dict[str, Readings],
-        *,
-        timed: bool,
-    ) -> None:
-        """Take the rows of a chunk."""
-        ...
+    seq: NDArray[np.int64]
+    times: NDArray[np.int64]
+    fields: Fields
+    readings: dict[str, Readings]
+    timed: bool
+
+
+Sink = Callable[[Chunk], None]
+"""Takes chunks that do not go into memory."""
 
 
 class ColumnReader:
@@ -118,9 +126,7 @@ class ColumnReader:
         self._checked_words: dict[str, tuple[list[str], int]] = {}
         """By field the list of texts that was checked last, and how many it had: chunks may share it."""
         self._lists: dict[str, list[Any]] = {}
-        self._seq: list[NDArray[np.int64]] = []
-        self._times: list[NDArray[np.int64]] = []
-        self._chunks: list[tuple[int, dict[str, Readings]]] = []
+        self._chunks: list[Chunk] = []
         self._texts: dict[str, bool] = {}
         """Whether a signal is a text."""
         self._hashes: list[NDArray[np.int64]] = []
@@ -139,14 +145,16 @@ class ColumnReader:
         checked = self._checked(fields)
         seq = self._places(rows, checked.pop("seq", ()))
         times = self._checked_times(times, seq)
-        timed = bool(self.timed)
-        if self.sink is not None:
-            self._remember_ids(rows, checked.get("id", ()))
-            self._learn_kinds(readings)
-            self.sink.put(seq, times, checked, readings, timed=timed)
-            self.rows += rows
-        else:
-            self.keep(seq, times, checked, readings, timed=timed)
+        chunk = Chunk(seq, times, checked, readings, bool(self.timed))
+        if self.sink is None:
+            self.keep(chunk)
+            return
+        known = [hash(own) for own in checked.get("id", ()) if own is not None]
+        self._lacks_ids = self._lacks_ids or len(known) < rows
+        self._hashes.append(np.array(known, np.int64))
+        self._learn_kinds(readings)
+        self.sink(chunk)
+        self.rows += rows
 
     def columns(self, more: Mapping[str, Coded] | None = None) -> EventColumns:
         """Return what was read, in order, with the values of `more` fields where they have any."""
@@ -159,11 +167,15 @@ class ColumnReader:
         for name, words in self._words.items():
             if (column := words.column(self.rows)) is not None:
                 others = fields.get(name)
-                fields[name] = column if others is None else _either(others, column)
+                if others is not None:
+                    column = coded([own or more for own, more in zip(others, column, strict=True)])
+                fields[name] = column
         ids = fields.pop("id", None)
-        seq = np.concatenate(self._seq)
+        seq, times = (
+            np.concatenate(parts) for parts in zip(*(chunk[:2] for chunk in self._chunks), strict=True)
+        )
         self._check_ids(ids, seq)
-        times, timed = np.concatenate(self._times), bool(self.timed)
+        timed = bool(self.timed)
         return in_order(EventColumns(self.source, times, seq, ids, fields, self._joined(), timed=timed))
 
     def check_whole(self) -> None:
@@ -174,34 +186,24 @@ class ColumnReader:
         if (hashes[1:] == hashes[:-1]).any():
             raise Irregular
 
-    def keep(
-        self,
-        seq: NDArray[np.int64],
-        times: NDArray[np.int64],
-        fields: Fields,
-        readings: dict[str, Readings],
-        *,
-        timed: bool,
-    ) -> None:
+    def keep(self, chunk: Chunk) -> None:
         """Add rows whose fields are checked."""
-        self.timed = timed
-        self._learn_kinds(readings)
-        self._seq.append(seq)
-        self._times.append(times)
-        self._chunks.append((len(seq), readings))
-        for name, column in fields.items():
+        self.timed = chunk.timed
+        self._learn_kinds(chunk.readings)
+        self._chunks.append(chunk._replace(fields={}))
+        for name, column in chunk.fields.items():
             if name in NAMES:
                 self._words.setdefault(name, Words()).add(self.rows, column)
             else:
                 known = self._lists.setdefault(name, [])
                 known += [None] * (self.rows - len(known))
                 known += column
-        self.rows += len(seq)
+        self.rows += len(chunk.seq)
 
     def _learn_kinds(self, readings: dict[str, Readings]) -> None:
         for name, column in readings.items():
             is_text = isinstance(column, list)
-            if _has_values(column) and self._texts.setdefault(name, is_text) is not is_text:
+            if (is_text or len(rows_with(column))) and self._texts.setdefault(name, is_text) is not is_text:
                 raise Irregular
 
     def _checked(self, fields: Mapping[str, Column]) -> Fields:
@@ -296,46 +298,31 @@ class ColumnReader:
         if missing and self._has_seq and len(np.unique(seq)) < self.rows:
             raise Irregular  # ids are made of it
 
-    def _remember_ids(self, rows: int, ids: Column) -> None:
-        known = [hash(own) for own in ids if own is not None]
-        self._lacks_ids = self._lacks_ids or len(known) < rows
-        self._hashes.append(np.array(known, np.int64))
-
     def reading(self, name: str, column: Sequence[Any] | NDArray[np.float64]) -> Readings:
         """Return the checked values of one signal in a chunk."""
-        rules = self.rules
-        if not name or signal_name(name) != name or len(name) > rules.limits.name:
+        if not name or signal_name(name) != name or len(name) > self.rules.limits.name:
             raise Irregular
-        kind, range_ = rules.kinds.get(name), rules.ranges.get(name)
         types = {float} if isinstance(column, np.ndarray) else set(map(type, column)) - {type(None)}
-        if types <= {float, int}:
-            try:
+        try:
+            if types <= {float, int}:
                 numbers = np.asarray(column, np.float64) if types else np.full(len(column), np.nan)
-            except OverflowError:
-                raise Irregular from None
-            if kind == CATEGORY and not np.isnan(numbers).all():
+                known = numbers[numbers == numbers]
+                for extreme in (known.min(), known.max()) if len(known) else ():
+                    checked_reading(name, float(extreme), self.rules)
+                return numbers
+            if types != {str}:
                 raise Irregular
-            low, high = -LARGEST, LARGEST
-            if range_ is not None and not isinstance(range_[0], str):
-                low, high = max(low, range_[0]), min(high, float(range_[-1]))
-            known = numbers[numbers == numbers]
-            if len(known) and not (known.min() >= low and known.max() <= high):
-                raise Irregular
-            return numbers
-        if types != {str} or kind == NUMBER:
-            raise Irregular
-        values = set(column) - {None}
-        if max(map(len, values)) > rules.limits.name:
-            raise Irregular
-        if range_ is not None and isinstance(range_[0], str) and not values <= set(range_):
-            raise Irregular
-        return list(column)
+            for value in set(column) - {None}:
+                checked_reading(name, value, self.rules)
+            return list(column)
+        except (BadLine, OverflowError):
+            raise Irregular from None
 
     def _joined(self) -> dict[str, Readings]:
         """Return the readings of all chunks by signal."""
         out: dict[str, Readings] = {}
         for name, is_text in self._texts.items():
-            parts = [(rows, readings.pop(name, None)) for rows, readings in self._chunks]
+            parts = [(len(chunk.seq), chunk.readings.pop(name, None)) for chunk in self._chunks]
             if is_text:
                 texts = (part if isinstance(part, list) else [None] * rows for rows, part in parts)
                 out[name] = list(chain.from_iterable(texts))
@@ -348,29 +335,15 @@ class ColumnReader:
         return out
 
 
-def _joined_sparse(parts: list[tuple[int, Readings | None]]) -> Readings:
+def _joined_sparse(parts: list[tuple[int, Readings | None]]) -> Sparse:
     rows, values, start = [], [], 0
     for size, part in parts:
-        thin = part
-        if isinstance(part, np.ndarray):
-            at = np.flatnonzero(part == part)
-            thin = Sparse(at, part[at], size)
-        if isinstance(thin, Sparse):
-            rows.append(thin.rows + start)
-            values.append(thin.values)
+        if part is not None and not isinstance(part, list):
+            rows.append(rows_with(part) + start)
+            values.append(part.values if isinstance(part, Sparse) else part[rows_with(part)])
         start += size
     return Sparse(np.concatenate(rows), np.concatenate(values), start)
 
 
 def _has_any(column: Column) -> bool:
     return any(value is not None for value in column)
-
-
-def _has_values(part: Readings) -> bool:
-    return isinstance(part, list) or bool(
-        len(part.rows) if isinstance(part, Sparse) else (part == part).any()
-    )
-
-
-def _either(column: Column, other: Column) -> Coded:
-    return coded([own or more for own, more in zip(column, other, strict=True)])

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -11,13 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..models.limits import Limits
-from .column_reader import NAMES, ColumnReader, Fields, Numbers
+from .column_reader import NAMES, Chunk, ColumnReader, Numbers, Words
 from .event_columns import Coded, Column, EventColumns, Readings, Sparse, coded, places_of, taken
 from .event_parser import Rules
 from .spill import BUCKETS, BucketFolder, bucket_of, pieces_of, put_piece
 
 MOST_KNOWN = 500_000
-"""Subjects whose bucket is remembered, and words of a field that are numbered; others are written out."""
+"""Words of a field that are numbered; others are written out."""
 WORDS = "words"
 """The file of the numbered words, by field."""
 
@@ -33,28 +31,18 @@ class ColumnBuckets(BucketFolder):
         self.fields: set[str] = set()
         self.readings: set[str] = set()
         self.kinds: set[str | None] = set()
-        self._known = _BucketOf(source, count)
-        self._buckets = Numbers(self._known.__getitem__, np.uint16)
-        self._numbered: dict[str, _Numbered] = {}
+        self._buckets = Numbers(lambda subject: bucket_of(source, subject, count), np.uint16)
+        self._numbered: dict[str, Words] = {}
 
-    def put(
-        self,
-        seq: NDArray[np.int64],
-        times: NDArray[np.int64],
-        fields: Fields,
-        readings: dict[str, Readings],
-        *,
-        timed: bool,
-    ) -> None:
+    def put(self, chunk: Chunk) -> None:
         """Add the rows of a chunk, each to the bucket of its subject."""
+        seq, times, fields, readings, timed = chunk
         self.total += len(seq)
         self.newest = max(self.newest, int(times.max()))
         self.fields |= fields.keys()
         self.readings |= readings.keys()
         self.kinds |= set(fields.get("kind", (None,)))
         subjects = coded(fields["subject"])
-        if len(self._known) > MOST_KNOWN:
-            self._known.clear()
         of_rows = self._buckets(subjects.words)[subjects.codes]
         order = np.argsort(of_rows, kind="stable")
         ends = np.cumsum(np.bincount(of_rows, minlength=len(self.paths))).tolist()
@@ -76,7 +64,10 @@ class ColumnBuckets(BucketFolder):
                         timed,
                         seq[cut].tobytes(),
                         times[cut].tobytes(),
-                        {name: _packed_texts(column[cut]) for name, column in own.items()},
+                        {
+                            name: column[cut].tobytes() if isinstance(column, np.ndarray) else column[cut]
+                            for name, column in own.items()
+                        },
                         {
                             name: packed
                             for name, column in measured.items()
@@ -90,26 +81,13 @@ class ColumnBuckets(BucketFolder):
         """Write everything that was put."""
         super().flush()
         with (self.folder / WORDS).open("wb") as file:
-            put_piece(file, {name: list(own.numbers) for name, own in self._numbered.items()})
+            put_piece(file, {name: own.words for name, own in self._numbered.items()})
 
     def _packed(self, name: str, column: Column) -> Column | NDArray[np.int32]:
         if name not in NAMES:
             return column
-        known = self._numbered.setdefault(name, _Numbered())
-        return known.codes(coded(column)) if len(known.numbers) < MOST_KNOWN else list(column)
-
-
-class _Numbered:
-    """The words of a field by number."""
-
-    def __init__(self) -> None:
-        self.numbers: dict[str, int] = defaultdict(count().__next__)
-        self._codes = Numbers(self.numbers.__getitem__, np.int32)
-
-    def codes(self, column: Coded) -> NDArray[np.int32]:
-        """The number of the word in each row, -1 where there is none."""
-        codes: NDArray[np.int32] = np.append(self._codes(column.words), np.int32(-1))[column.codes]
-        return codes
+        known = self._numbered.setdefault(name, Words())
+        return known.codes(column) if len(known) < MOST_KNOWN else list(column)
 
 
 def read_columns(path: Path) -> EventColumns:
@@ -122,7 +100,7 @@ def read_columns(path: Path) -> EventColumns:
         for name in [name for name, column in fields.items() if isinstance(column, bytes)]:
             codes = np.frombuffer(fields.pop(name), np.int32)
             numbered.setdefault(name, []).append((reader.rows, codes))
-        reader.keep(_numbers(seq), _numbers(times), fields, unpacked, timed=timed)
+        reader.keep(Chunk(_numbers(seq), _numbers(times), fields, unpacked, timed))
     if reader is None:
         empty = np.empty(0, np.int64)
         return EventColumns("", empty, empty, None, {"subject": []}, {}, timed=True)
@@ -138,21 +116,6 @@ def _joined(size: int, parts: list[tuple[int, NDArray[np.int32]]], words: list[s
     used, own = np.unique(whole, return_inverse=True)
     known = [words[code] for code in used.tolist() if code >= 0]
     return Coded(own - (len(used) - len(known)), known)
-
-
-class _BucketOf(dict[str, int]):
-    """The bucket of each subject met lately."""
-
-    def __init__(self, source: str, count: int) -> None:
-        self._source, self._count = source, count
-
-    def __missing__(self, subject: str) -> int:
-        self[subject] = bucket = bucket_of(self._source, subject, self._count)
-        return bucket
-
-
-def _packed_texts(column: Column | NDArray[np.int32]) -> Any:
-    return column.tobytes() if isinstance(column, np.ndarray) else column
 
 
 def _packed(column: Readings, start: int, end: int) -> Any:

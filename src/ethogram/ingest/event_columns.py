@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import suppress
 from copy import copy
 from datetime import datetime
-from itertools import chain, count, repeat
+from itertools import chain, count, islice, repeat
 from typing import Any, overload
 
 import numpy as np
@@ -32,6 +32,12 @@ Column = Sequence[Any]
 THIN = 4
 """A signal is held by its events where fewer than one in so many have it, and there are MANY_SIGNALS."""
 MANY_SIGNALS = 32
+FIELDS = (
+    *("id", "at", "subject", "seq", "source", "timed", "target", "reply_to", "thread", "session"),
+    *("kind", "text", "attributes"),
+)
+"""The fields of an Event in order, up to its readings; without `received_at`, which no input has."""
+EVERY = slice(None)
 AT_ONCE = 256
 """Events made together where all are read one after the other."""
 
@@ -79,7 +85,7 @@ def thinned(column: Readings) -> Readings:
     """Return the column by its rows, where few have a number."""
     if not isinstance(column, np.ndarray):
         return column
-    rows = np.flatnonzero(column == column)
+    rows = rows_with(column)
     return Sparse(rows, column[rows], len(column)) if THIN * len(rows) < len(column) else column
 
 
@@ -184,7 +190,7 @@ class EventColumns(EventSequence):
         return chain.from_iterable(map(self.events, self._parts()))
 
     def values(self, *names: str) -> Iterator[Any]:
-        columns = [self._values(name) for name in names]
+        columns = [self._values(name, EVERY) for name in names]
         return iter(columns[0]) if len(columns) == 1 else zip(*columns, strict=True)
 
     def counts(self, *names: str) -> Counter[Any]:
@@ -218,17 +224,21 @@ class EventColumns(EventSequence):
     def has(self, name: str) -> bool:
         return name in self.fields
 
-    def _values(self, name: str) -> Iterable[Any]:
-        if name == "at":
-            return map(moment, self.times.tolist())
+    def _values(self, name: str, rows: NDArray[np.int64] | slice) -> Iterable[Any]:
+        """Return the values of a field in some rows; at least so many where all are the same."""
+        if name in ("at", "seq"):
+            numbers: list[int] = (self.times if name == "at" else self.seq)[rows].tolist()
+            return map(moment, numbers) if name == "at" else numbers
         if name == "id":
-            return chain.from_iterable(map(self.ids_of, self._parts()))
+            parts = self._parts() if isinstance(rows, slice) else [rows]
+            return chain.from_iterable(map(self.ids_of, parts))
         if name == "timed":
-            return repeat(self.timed, len(self)) if isinstance(self.timed, bool) else map(bool, self.timed)
+            timed = self.timed
+            return repeat(timed, len(self)) if isinstance(timed, bool) else map(bool, timed[rows])
         absent = {"kind": "event", "source": self.source, "attributes": {}}.get(name)
         if name not in self.fields:
             return repeat(absent, len(self))
-        column = self.fields[name]
+        column: Column = taken(self.fields[name], rows)
         return column if absent is None else (absent if value is None else value for value in column)
 
     def take(self, rows: Sequence[int] | NDArray[np.int64]) -> EventColumns:
@@ -267,15 +277,19 @@ class EventColumns(EventSequence):
     ) -> EventSequence:
         added = None if at_once is None or self.measured else at_once(self, self.readings)
         if added is not None:
-            readings = {name: _reading_column(values) for name, (values, _) in added.items()}
+            readings: dict[str, Readings] = {
+                name: list(values) if str in set(map(type, values)) else np.array(values, np.float64)
+                for name, (values, _) in added.items()
+            }
             events = self._with({**self.readings, **readings}, {})
             events.scorers = {**self.scorers, **{name: scorer for name, (_, scorer) in added.items()}}
             return events
         changed = dict(self.measured)
-        for row in rows_about(self.fields, self.readings, len(self)):
-            event = self.event(row)
-            if (result := change(event)) is not event:
-                changed[row] = result
+        rows = iter(rows_about(self.fields, self.readings, len(self)))
+        while part := list(islice(rows, AT_ONCE)):
+            for row, event in zip(part, self.events(part), strict=True):
+                if (result := change(event)) is not event:
+                    changed[row] = result
         events = self._with(self.readings, changed)
         # Where most events were made, the columns of the others are of no use.
         return EventList(events) if 2 * len(changed) > len(self) else events
@@ -293,7 +307,7 @@ class EventColumns(EventSequence):
             if not (only_named and scorer == INPUT_SCORER) and drop(name, scorer)
         }
         for name in gone:
-            rows = _rows_with(readings[name])
+            rows = rows_with(readings[name])
             dropped[name, by[name]] += len(set(rows.tolist()) - measured.keys())
         if gone:
             readings = {name: column for name, column in readings.items() if name not in gone}
@@ -302,7 +316,7 @@ class EventColumns(EventSequence):
     def has_readings(self) -> Iterable[bool]:
         known = np.zeros(len(self), bool)
         for column in self.readings.values():
-            known[_rows_with(column)] = True
+            known[rows_with(column)] = True
         for row, event in self.measured.items():
             known[row] = bool(event.readings)
         return map(bool, known)
@@ -324,7 +338,7 @@ class EventColumns(EventSequence):
     def unknown_readings(self, known: Collection[str], most: int) -> Unknown:
         first: list[tuple[int, str, int]] = []
         for name in set(self.readings) - set(known):
-            rows = _rows_with(self.readings[name])
+            rows = rows_with(self.readings[name])
             if len(rows):
                 first.append((int(rows[0]), name, len(rows)))
         return {name: (count, self.event(row).order) for row, name, count in sorted(first)[:most]}
@@ -333,7 +347,7 @@ class EventColumns(EventSequence):
         result = copy(self)
         if readings is not self.readings and (self.ids is None or None in self.ids):
             # An id made of content is that of the content as it was.
-            self.ids = result.ids = list(self._values("id"))
+            self.ids = result.ids = list(self._values("id", EVERY))
         result.readings, result.measured = readings, measured
         result._thin = None
         return result
@@ -347,27 +361,15 @@ class EventColumns(EventSequence):
     ) -> list[Event]:
         """Return the events of some rows; with `names` they need not have other readings than those."""
         at = np.asarray(rows, np.int64)
-        fields = {name: taken(column, at) for name, column in self.fields.items()}
-
-        def values(name: str, default: Any = None) -> Iterable[Any]:
-            if name not in fields:
-                return repeat(default)
-            return (default if value is None else value for value in fields[name])
-
-        timed = repeat(self.timed) if isinstance(self.timed, bool) else map(bool, self.timed[at])
-        attributes = (value or {} for value in values("attributes"))
-        in_order = (  # of the fields of Event
-            *(self.ids_of(at), map(moment, self.times[at].tolist()), values("subject")),
-            *(self.seq[at].tolist(), values("source", self.source), timed, repeat(None)),
-            *map(values, ("target", "reply_to", "thread", "session")),
-            *(values("kind", "event"), values("text"), attributes, readings := self.readings_of(at, names)),
-        )
+        readings = self.readings_of(at, names)
+        columns = [self._values(name, at) for name in FIELDS]
+        columns.insert(FIELDS.index("timed") + 1, repeat(None))  # received_at
         scorers: Iterable[dict[str, str]] = repeat({})
         if self.scorers:
             scorers = (
                 {name: scorer for name, scorer in self.scorers.items() if name in own} for own in readings
             )
-        events = list(map(Event, *in_order, scorers))
+        events = list(map(Event, *columns, readings, scorers))
         if self.measured:
             return [self.measured.get(row, event) for row, event in zip(at.tolist(), events, strict=True)]
         return events
@@ -431,14 +433,9 @@ class EventColumns(EventSequence):
         return {(event.source, event.id): event for event in events if (event.source, event.id) in keys}
 
 
-def _reading_column(values: Sequence[Any]) -> Readings:
-    """Return the values of one signal, None where there is none."""
-    return list(values) if str in set(map(type, values)) else np.array(values, np.float64)
-
-
-def taken(column: Any, rows: NDArray[np.int64]) -> Any:
+def taken(column: Any, rows: NDArray[np.int64] | slice) -> Any:
     """Return the values of some rows."""
-    if isinstance(column, (Coded, np.ndarray)):
+    if isinstance(column, (Coded, np.ndarray)) or isinstance(rows, slice):
         return column[rows]
     return [column[row] for row in rows.tolist()]
 
@@ -463,7 +460,7 @@ def places_of(rows: NDArray[np.int64], size: int) -> NDArray[np.int64]:
     return places
 
 
-def _rows_with(column: Readings) -> NDArray[np.int64]:
+def rows_with(column: Readings) -> NDArray[np.int64]:
     """Return the rows that have a reading."""
     if isinstance(column, Sparse):
         return column.rows

@@ -190,26 +190,29 @@ def _readings(fields: Fields, key: str, values: Any, rules: Rules) -> None:
         if isinstance(value, Mapping):
             value = _measured(fields, signal, value, limits)
         if value is not None:  # null: not measured
-            readings[signal] = _reading(signal, value, limits, rules.kinds.get(signal))
-            if signal in rules.ranges:
-                _check_range(signal, readings[signal], rules.ranges[signal])
+            readings[signal] = checked_reading(signal, value, rules)
     if readings:
         fields["readings"] = readings
 
 
-def _reading(signal: str, value: Any, limits: Limits, kind: str | None) -> Value:
-    what = f"reading {shown(signal)}"
+def checked_reading(signal: str, value: Any, rules: Rules) -> Value:
+    """Return the value of a signal; BadLine where it is of another kind or outside the range."""
+    what, kind = f"reading {shown(signal)}", rules.kinds.get(signal)
+    reading: Value
     if isinstance(value, float | int):
         if kind == CATEGORY:
             raise BadLine(f"{what} is a number ({shown(value)}): expected text")
-        if abs(number := _finite("reading", signal, value)) > LARGEST:
+        if abs(reading := _finite("reading", signal, value)) > LARGEST:
             raise BadLine(f"{what} is larger than {LARGEST:g}")
-        return number
-    if not isinstance(value, str):
-        raise BadLine(f"{what} must be a number or text, not {type_name(value)}")
-    if kind == NUMBER:
-        raise BadLine(f"{what} is text ({shown(value)}): expected a number")
-    return check_name(what, value, limits)
+    else:
+        if not isinstance(value, str):
+            raise BadLine(f"{what} must be a number or text, not {type_name(value)}")
+        if kind == NUMBER:
+            raise BadLine(f"{what} is text ({shown(value)}): expected a number")
+        reading = check_name(what, value, rules.limits)
+    if signal in rules.ranges:
+        _check_range(signal, reading, rules.ranges[signal])
+    return reading
 
 
 def _check_range(signal: str, value: Value, range_: Range) -> None:

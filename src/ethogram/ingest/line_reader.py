@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from itertools import chain, islice, repeat
 from typing import Annotated, Any, BinaryIO, NamedTuple
@@ -16,7 +16,6 @@ from msgspec.structs import astuple
 from numpy.typing import NDArray
 
 from ..models import micros, parse_time
-from ..models.limits import FREE_RECORDS
 from .column_reader import NAMES, ColumnReader, Irregular, Sink
 from .errors import BadLine
 from .event_columns import MANY_SIGNALS, THIN, Readings, Sparse
@@ -50,36 +49,33 @@ Aware = Annotated[datetime, Meta(tz=True)]
 Place = Annotated[int, Meta(ge=0, le=LARGEST_SEQ)]
 
 
+KINDS: dict[str, Any] = {
+    **dict.fromkeys((*NAMES, "text"), str),
+    "id": str | int,
+    "at": Aware,
+    "seq": Place,
+    "attributes": dict[str, Any],
+}
+"""The fields of an event line as they are written, apart from the readings."""
+
+
+def _row(name: str, readings: Any) -> type[Struct]:
+    """Return the struct of a line with these readings; all but the subject may be missing or null."""
+    others = {field: kind for field, kind in KINDS.items() if field != "subject"} | {"readings": readings}
+    optional = [(field, kind | None, None) for field, kind in others.items()]
+    return defstruct(name, [("subject", str), *optional], forbid_unknown_fields=True, gc=False)
+
+
 _TYPES: dict[str, set[type]] = {
     **{name: {str, type(None)} for name in (*NAMES, "text", "at")},
     **{name: {dict, type(None)} for name in ("attributes", "readings")},
     "id": {str, int, type(None)},
 }
-"""What the fields of a line are; without `seq`, which no format but event lines has."""
+"""What the fields of a line are that an adapter yields; no format but event lines has `seq`."""
 
-
-class Row(Struct, forbid_unknown_fields=True, gc=False):
-    """One event line as it was written."""
-
-    subject: str
-    id: str | int | None = None
-    at: Aware | None = None
-    seq: Place | None = None
-    source: str | None = None
-    target: str | None = None
-    reply_to: str | None = None
-    thread: str | None = None
-    session: str | None = None
-    kind: str | None = None
-    text: str | None = None
-    attributes: dict[str, Any] | None = None
-    readings: dict[str, float | str | None] | None = None
-
-
-class NumericRow(Row, forbid_unknown_fields=True, gc=False):
-    """A line whose readings are all numbers, as nearly always."""
-
-    readings: dict[str, float] | None = None  # type: ignore[assignment]
+Row = _row("Row", dict[str, float | str | None])
+NumericRow = _row("NumericRow", dict[str, float])
+"""A line whose readings are all numbers, as nearly always."""
 
 
 class Scores(Struct, gc=False):
@@ -102,12 +98,8 @@ class Alike:
         numbers = {f"n{number}": name for number, name in enumerate(names)}
         at = first.get("at")
         self.at = at if isinstance(at, str) and _UTC.fullmatch(at) else None
-        kinds: dict[str, Any] = {
-            **dict.fromkeys((*NAMES, "text"), str),
-            "id": str | int,
+        kinds = KINDS | {
             "at": Aware if self.at is None else str,
-            "seq": Place,
-            "attributes": dict[str, Any],
             "readings": defstruct(
                 "Numbers", [(number, float) for number in numbers], rename=numbers, gc=False
             ),
@@ -121,7 +113,7 @@ class Alike:
         """Return the decoder of lines like these, None where they are out of the ordinary."""
         try:
             rows = [msgspec.json.decode(line) for line in lines if line]
-            readings = [msgspec.convert(row, NumericRow).readings or {} for row in rows]
+            readings = [msgspec.convert(row, NumericRow).readings or {} for row in rows]  # type: ignore[attr-defined]
         except _UNDECODABLE:
             return None
         if not rows:
@@ -200,7 +192,7 @@ class LineReader(ColumnReader):
         self._alike: Alike | None = None
         self._misses = 0
 
-    def read(self, stream: BinaryIO, compressed: Callable[[], int] | None) -> Iterator[None]:
+    def read(self, stream: BinaryIO) -> Iterator[None]:
         """Take in a file, chunk by chunk."""
         rest = b""
         first = True
@@ -215,8 +207,6 @@ class LineReader(ColumnReader):
                 continue
             self._take(rest + block[:cut])
             rest = block[cut:]
-            if compressed is not None and self.rows > FREE_RECORDS + self.rules.limits.density * compressed():
-                raise Irregular
             yield
         if rest:
             self._take(rest)
@@ -370,7 +360,7 @@ def _check_keys(count: int, keys: int, chunk: bytes) -> None:
                 raise Irregular from None
 
 
-def _decode(chunk: bytes) -> Sequence[Row]:
+def _decode(chunk: bytes) -> Sequence[Struct]:
     try:
         return _NUMERIC_ROWS.decode_lines(chunk)
     except _UNDECODABLE:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
+from typing import TYPE_CHECKING, Any, BinaryIO, TypedDict, TypeVar, Unpack
 
 from .. import registry
 from ..errors import BadEvents, BadUsage, Fault
@@ -23,12 +23,13 @@ from .event_parser import CATEGORY, NUMBER, Range, Rules
 from .format import HEAD, NOT_UTF_8, UTF_16, Input, Record, choose
 from .formats.csv import Csv
 from .formats.jsonl import JsonLines
-from .formats.parquet import Parquet, open_columns
+from .formats.parquet import Parquet, open_parquet
 from .spill import BUCKETS, EventsOnDisk, OnDisk, SpillingCollector
 from .streams import BOM, GZIP, decompress, read_head, rewind
 from .transcript import TranscriptAdapter
 
 STDIN = "-"
+SOURCE = "input"
 PROGRESS_STEP = 8192
 """Records between two calls of `progress`."""
 BUCKET_BYTES, COLUMN_BUCKET_BYTES = 4 * 2**20, 16 * 2**20
@@ -48,6 +49,17 @@ if TYPE_CHECKING:
 B = TypeVar("B", Batch, OnDisk, Batch | OnDisk)
 
 
+class Reading(TypedDict, total=False):
+    """How events are read, see `read_events`."""
+
+    source: str
+    skip_bad: bool
+    kinds: Mapping[str, str] | None
+    ranges: Mapping[str, Range] | None
+    limits: Limits
+    latest: datetime | None
+
+
 @dataclass(frozen=True, slots=True)
 class InputFile:
     """One file to read. `named` is true where the caller named it, not only a folder around it."""
@@ -62,14 +74,15 @@ class InputFile:
         return os.fsencode(self.path).decode("utf-8", "backslashreplace")
 
 
-def find_files(paths: Sequence[str | Path]) -> list[InputFile]:
+def find_files(paths: str | Path | Sequence[str | Path]) -> list[InputFile]:
     """Return every file of these paths, sorted and each once; BadEvents where one is missing.
 
     Files count once by their real path, so that one named beside its own folder is not read twice.
     """
     files: list[InputFile] = []
     missing: list[str] = []
-    for path in map(str, paths):
+    # A text is a path, not a sequence of letters: the first letter of '/data' would be all there is.
+    for path in map(str, [paths] if isinstance(paths, (str, Path)) else paths):
         if path == STDIN or _exists(path):
             files.extend(_files_in(path))
         else:
@@ -158,7 +171,7 @@ def open_file(file: InputFile, stdin: BinaryIO | None, limits: Limits) -> Iterat
 def read_events(
     paths: str | Path | Sequence[str | Path],
     *,
-    source: str = "input",
+    source: str = SOURCE,
     skip_bad: bool = False,
     kinds: Mapping[str, str] | None = None,
     ranges: Mapping[str, Range] | None = None,
@@ -175,8 +188,8 @@ def read_events(
     and highest number of a signal, or its categories), where its time is after `latest`, or where `check`
     raises BadLine at its event.
     """
-    rules = _rules(limits, kinds, ranges, latest)
-    inputs = _find(paths)
+    rules = _rules(Reading(kinds=kinds, ranges=ranges, limits=limits, latest=latest))
+    inputs = find_files(paths)
     batch = None if check is not None else _read_columns(inputs, source, rules, progress)
     if isinstance(batch, Batch):
         return batch
@@ -189,23 +202,17 @@ def gather_events(
     paths: str | Path | Sequence[str | Path],
     memory: int,
     *,
-    source: str = "input",
-    skip_bad: bool = False,
-    kinds: Mapping[str, str] | None = None,
-    ranges: Mapping[str, Range] | None = None,
     stdin: BinaryIO | None = None,
-    limits: Limits = Limits(),  # noqa: B008 (frozen)
     progress: Progress | None = None,
     folder: Path | None = None,
-    latest: datetime | None = None,
+    **reading: Unpack[Reading],
 ) -> Batch | OnDisk:
     """Return the same as `read_events`; on disk where the events would take more than about `memory` bytes.
 
     Events on disk, in a new folder inside `folder` (default: the system's for temporary files), are there
     until the caller closes them; nothing is left where this raises.
     """
-    rules = _rules(limits, kinds, ranges, latest)
-    files = _find(paths)
+    rules, source, files = _rules(reading), reading.get("source", SOURCE), find_files(paths)
     size = sum(map(_unpacked_size, files))
     large = min(MOST_BUCKETS, 2 + size // COLUMN_BUCKET_BYTES)
     where = None if COLUMNS_RATIO * size <= memory else (large, folder)
@@ -214,52 +221,36 @@ def gather_events(
     buckets = min(MOST_BUCKETS, max(BUCKETS, size // BUCKET_BYTES))
     collector = SpillingCollector(source, rules, memory, count=buckets, folder=folder)
     try:
-        return _checked(collector.gathered(_read_files(files, stdin, rules, collector, progress)), skip_bad)
+        gathered = collector.gathered(_read_files(files, stdin, rules, collector, progress))
+        return _checked(gathered, reading.get("skip_bad"))
     except BaseException:
         collector.close()
         raise
 
 
-def events_of(
-    lines: Iterable[Any],
-    *,
-    source: str = "input",
-    skip_bad: bool = False,
-    kinds: Mapping[str, str] | None = None,
-    ranges: Mapping[str, Range] | None = None,
-    limits: Limits = Limits(),  # noqa: B008 (frozen)
-    latest: datetime | None = None,
-) -> Batch:
+def events_of(lines: Iterable[Any], **reading: Unpack[Reading]) -> Batch:
     """Return the events of event lines in memory, as dicts; checked as those of a file are.
 
     >>> [event.subject for event in events_of([{"subject": "ann"}, {"subject": "bo"}]).events]
     ['ann', 'bo']
     """
-    collector = Collector(source, _rules(limits, kinds, ranges, latest))
+    collector = Collector(reading.get("source", SOURCE), _rules(reading))
     for number, line in enumerate(lines, 1):
         value = line if isinstance(line, dict) else f"an event is a dict, not {type_name(line)}"
         collector.add_record(Place(0, number, "events"), value, 0)
-    return _checked(collector.batch(0), skip_bad)
+    return _checked(collector.batch(0), reading.get("skip_bad"))
 
 
-def _rules(
-    limits: Limits,
-    kinds: Mapping[str, str] | None,
-    ranges: Mapping[str, Range] | None,
-    latest: datetime | None,
-) -> Rules:
-    for name, kind in (kinds or {}).items():
+def _rules(reading: Reading) -> Rules:
+    kinds = reading.get("kinds") or {}
+    for name, kind in kinds.items():
         if kind not in (NUMBER, CATEGORY):
             raise BadUsage(f"invalid kind {shown(kind)} of {name!r}: expected {NUMBER!r} or {CATEGORY!r}")
-    return Rules(limits, kinds or {}, ranges=ranges or {}, latest=latest)
+    limits, ranges = reading.get("limits", Limits()), reading.get("ranges") or {}
+    return Rules(limits, kinds, ranges=ranges, latest=reading.get("latest"))
 
 
-def _find(paths: str | Path | Sequence[str | Path]) -> list[InputFile]:
-    # A text is a path, not a sequence of letters: the first letter of '/data' would be all there is.
-    return find_files([paths] if isinstance(paths, (str, Path)) else paths)
-
-
-def _checked(batch: B, skip_bad: bool) -> B:
+def _checked(batch: B, skip_bad: bool | None) -> B:
     if batch.bad_count and not skip_bad:
         raise BadEvents(batch.bad, more=batch.bad_count - len(batch.bad))
     return batch
@@ -287,7 +278,8 @@ def _read_columns(
     buckets = None if spill is None else ColumnBuckets(source, count=spill[0], folder=spill[1])
     try:
         with without_collection():
-            reader = _columns_of(files, source, rules, progress, buckets)
+            sink = None if buckets is None else buckets.put
+            reader = _columns_of(files, source, rules, progress, sink)
             if reader is None:
                 return None
             whole: dict[str, Any] = {
@@ -313,8 +305,8 @@ def _columns_of(
 ) -> ColumnReader | None:
     """Return what has read the files; None where one is of a format that has no columns."""
     from .arrow import BATCH_ROWS, ArrowReader
-    from .csv_columns import read_csv
     from .line_reader import LineReader
+    from .table_reader import read_csv
 
     reader: ColumnReader | None = None
     lines: LineReader | None = None
@@ -324,21 +316,24 @@ def _columns_of(
             adapter = choose(opened.head, file.name)
             if isinstance(adapter, JsonLines):
                 reader = lines = lines or LineReader(source, rules, sink)
-                steps = lines.read(opened.stream, opened.compressed)
+                steps = lines.read(opened.stream)
             elif isinstance(adapter, Parquet) and len(files) == 1 and opened.compressed is None:
-                parquet = open_columns(_input(file, opened, rules))
+                parquet, _ = open_parquet(_input(file, opened, rules))
                 reader = arrow = ArrowReader(source, rules, parquet.schema_arrow.names, sink)
                 steps = arrow.take(parquet.iter_batches(BATCH_ROWS))
             elif isinstance(adapter, Csv) and len(files) == 1:
-                reader, steps = read_csv(opened.stream, opened.compressed, source, rules, sink)
+                reader, steps = read_csv(opened.stream, source, rules, sink)
             elif adapter is None or isinstance(adapter, Csv | Parquet | TranscriptAdapter):
                 return None  # events of runs are needed as objects in any case
             else:
                 reader = lines = lines or LineReader(source, rules, sink)
                 content = _input(file, opened, rules)
-                records = _bounded(adapter.read(content), opened.compressed, rules.limits)
+                records = _bounded(adapter.read(content), opened, rules)
                 steps = lines.read_records(records, content.strays)
+            rows = reader.rows
             for _ in steps:
+                if opened.compressed is not None and reader.rows - rows > _most_records(opened, rules):
+                    return None
                 if progress is not None:
                     within = opened.handle.tell() if opened.handle.seekable() else 0
                     progress(min(before + min(within, file.size), total), total)
@@ -346,16 +341,7 @@ def _columns_of(
     return reader
 
 
-def read_frame(
-    data: Any,
-    *,
-    source: str = "input",
-    skip_bad: bool = False,
-    kinds: Mapping[str, str] | None = None,
-    ranges: Mapping[str, Range] | None = None,
-    limits: Limits = Limits(),  # noqa: B008 (frozen)
-    latest: datetime | None = None,
-) -> Batch:
+def read_frame(data: Any, **reading: Unpack[Reading]) -> Batch:
     """Return the events of a DataFrame or Arrow table: anything with `__arrow_c_stream__`.
 
     Columns are as in a Parquet file; faults name the row, counted from 1.
@@ -363,7 +349,7 @@ def read_frame(
     from .arrow import ArrowReader, as_table, parquet_bytes
     from .column_reader import Irregular
 
-    rules, table = _rules(limits, kinds, ranges, latest), as_table(data)
+    source, rules, table = reading.get("source", SOURCE), _rules(reading), as_table(data)
     try:
         with without_collection():
             reader = ArrowReader(source, rules, table.schema.names)
@@ -382,7 +368,7 @@ def read_frame(
             collector.add_record(Place(0, line, file.name), value, column)
     except Unreadable as error:
         collector.add_fault(Place(0, 0, file.name), str(error))
-    return _checked(collector.batch(0), skip_bad)
+    return _checked(collector.batch(0), reading.get("skip_bad"))
 
 
 @contextmanager
@@ -454,18 +440,21 @@ def records_of(
         yield from adapter.read(input_)
         collector.add_strays(input_.strays)
 
-    return _bounded(records(), opened.compressed, rules.limits)
+    return _bounded(records(), opened, rules)
 
 
-def _bounded(
-    records: Iterator[Record], compressed: Callable[[], int] | None, limits: Limits
-) -> Iterator[Record]:
+def _bounded(records: Iterator[Record], opened: OpenFile, rules: Rules) -> Iterator[Record]:
     """Yield the records; Unreadable where there are more than the bytes of a compressed file can hold."""
-    if compressed is None:
+    if opened.compressed is None:
         yield from records
         return
     for count, record in enumerate(records):
-        if count >= FREE_RECORDS and count > (most := FREE_RECORDS + limits.density * compressed()):
-            what = f"more than {most:,} records in {compressed():,} compressed bytes"
-            raise Unreadable(over("density", limits.density, what))
+        if count >= FREE_RECORDS and count > (most := _most_records(opened, rules)):
+            what = f"more than {most:,} records in {opened.compressed():,} compressed bytes"
+            raise Unreadable(over("density", rules.limits.density, what))
         yield record
+
+
+def _most_records(opened: OpenFile, rules: Rules) -> int:
+    """Return how many records the bytes read so far of a compressed file can hold."""
+    return FREE_RECORDS + rules.limits.density * (opened.compressed() if opened.compressed else 0)

@@ -91,9 +91,7 @@ class BucketFolder:
 
     def close(self) -> None:
         """Remove everything written."""
-        for file in self._files:
-            file.close()
-        self._files = []
+        BucketFolder.flush(self)
         self._folder.cleanup()
 
     def has(self, name: str) -> bool:
@@ -117,7 +115,7 @@ class Buckets(BucketFolder):
     >>> with Buckets(count=2) as buckets:
     ...     buckets.put(row_of(Event.sample()))
     ...     buckets.flush()
-    ...     sum(len(list(buckets.rows(number))) for number in range(2))
+    ...     len(list(buckets.all_rows()))
     1
     """
 
@@ -145,10 +143,6 @@ class Buckets(BucketFolder):
         """Write everything that was put."""
         self._write()
         super().flush()
-
-    def rows(self, number: int) -> Iterator[Row]:
-        """Yield the rows of one bucket as they came, few of them in memory at a time."""
-        return rows_of(self.paths[number])
 
     def all_rows(self) -> Iterator[Row]:
         """Yield the rows of all buckets in the order of their numbers, as each was written."""

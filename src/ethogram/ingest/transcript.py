@@ -14,7 +14,7 @@ from ..models.slotted import dataclass, field
 from .documents import Broken, Document, documents
 from .errors import BadLine, shown, type_name
 from .format import Input, JsonAdapter, Record, Skipped
-from .values import as_dict, as_list, as_name, join_texts, moment_of, tool_arguments, truncate, without_none
+from .values import as_dict, as_list, as_name, join_texts, moment_of, tool_arguments, without_none
 
 SUFFIXES = (".gz", ".jsonl", ".ndjson", ".json", ".trajectory", ".traj", ".eval")
 _GENERIC_NAME = re.compile(
@@ -199,7 +199,7 @@ class Transcript:
         """Set what is known of the run as a whole (label, labels, task, ...); its first event carries it."""
         for key, value in values.items():
             if isinstance(value, str):
-                self._metadata[key] = truncate(value, RESULT_LENGTH)
+                self._metadata[key] = value[:RESULT_LENGTH]
             elif isinstance(value, (dict, list)):
                 self._metadata[key] = tool_arguments({key: value}, LABEL_LENGTH)[key]
             elif value is not None:
@@ -218,7 +218,7 @@ class Transcript:
         event = self._event("message", who, at, {"role": role, **attributes})
         if "target" not in event:
             event["target"] = self.agent if who != self.agent else f"{self.thread}/user"
-        event["text"] = truncate(text, self._text_length)
+        event["text"] = text[: self._text_length]
         if len(text) > self._text_length:
             event["attributes"]["text_length"] = len(text)
         self._append(event)
@@ -245,11 +245,11 @@ class Transcript:
             self._counted |= {message_id} if message_id is not None else set()
         if not calls:
             if thought and text:
-                first["thought"] = truncate(thought, RESULT_LENGTH)
+                first["thought"] = thought[:RESULT_LENGTH]
             self.message("assistant", text or thought, at=at, subject=subject, **first)
             return
         if beside := join_texts(part.strip() for part in (thought, text) if part):
-            first["thought"] = truncate(beside, RESULT_LENGTH)
+            first["thought"] = beside[:RESULT_LENGTH]
         batch = message_id or f"{self.prefix}/{len(self.events)}"
         for number, call in enumerate(calls):
             # Tokens and thought belong to the message, so only its first call has them.
@@ -329,7 +329,7 @@ class Transcript:
             own["exit_code"] = exit_code
         if error is not None and error is not False and error != "":
             message = error if isinstance(error, str) else text if text.strip() else True
-            own["error"] = truncate(message, ERROR_LENGTH) if isinstance(message, str) else True
+            own["error"] = message[:ERROR_LENGTH] if isinstance(message, str) else True
         event = self._event("result", call["subject"] if call else subject or self.agent, at, own)
         if call and "at" in call and "at" in event:
             event["at"] = max(call["at"], event["at"])
@@ -351,7 +351,7 @@ class Transcript:
         """Add that the history so far was replaced by a summary."""
         event = self._event("condensation", attributes.pop("subject", None) or self.agent, at, attributes)
         if text:
-            event["text"] = truncate(text, self._text_length)
+            event["text"] = text[: self._text_length]
         self._append(event)
 
     @property
@@ -367,8 +367,10 @@ class Transcript:
         """Return a new event line. `id` and `target` among the attributes are the event's own."""
         own = {key: value for key, value in attributes.items() if value is not None}
         id_, target, moment = own.pop("id", len(self.events)), own.pop("target", None), moment_of(at)
+        name = f"{self.prefix}/{id_}"
+        self._ids[name] = count = self._ids.get(name, 0) + 1
         event: dict[str, Any] = {
-            "id": self._unique(f"{self.prefix}/{id_}"),
+            "id": name if count == 1 else f"{name}#{count}",
             "subject": subject,
             "thread": self.thread,
             "kind": kind,
@@ -383,10 +385,6 @@ class Transcript:
     def _append(self, event: dict[str, Any]) -> None:
         self.events.append(event)
         self._records.append((self.line, event, 0))
-
-    def _unique(self, name: str) -> str:
-        self._ids[name] = count = self._ids.get(name, 0) + 1
-        return name if count == 1 else f"{name}#{count}"
 
     def _call_of(self, call_id: str | None, tool: str | None, subject: str | None) -> dict[str, Any] | None:
         if call_id is not None:
@@ -403,7 +401,7 @@ class Transcript:
 
 def _result_text(text: str) -> dict[str, Any]:
     length = {"result_length": len(text)} if len(text) > RESULT_LENGTH else {}
-    return {"result": truncate(text, RESULT_LENGTH), **length}
+    return {"result": text[:RESULT_LENGTH], **length}
 
 
 class TranscriptAdapter(JsonAdapter):

@@ -169,6 +169,14 @@ def seconds_of(value: Any) -> float | None:
     return round(3600 * hours + 60 * minutes + seconds, 9)
 
 
+def parsed(text: str) -> Any:
+    """Return the value of a JSON text; None where it is not JSON."""
+    try:
+        return parse_only(text, lenient=True)
+    except BadLine:
+        return None
+
+
 def text_of(content: Any) -> str:
     """Return the text of a message's content: plain, or in parts, of which those without text are named.
 
@@ -206,11 +214,6 @@ def join_texts(texts: Iterable[str | None]) -> str:
     return "\n".join(text for text in texts if text)
 
 
-def truncate(text: str, most: int) -> str:
-    """Return at most that many characters of a text."""
-    return text if len(text) <= most else text[:most]
-
-
 def tool_arguments(arguments: Any, most: int) -> dict[str, Any]:
     """Return arguments as an object, also from JSON text; long texts and deep parts are cut.
 
@@ -231,15 +234,15 @@ def tool_arguments(arguments: Any, most: int) -> dict[str, Any]:
 
 def _truncate_all(value: Any, most: int, deeper: int) -> Any:
     if isinstance(value, str):
-        return truncate(value, most)
+        return value[:most]
     if isinstance(value, float) and not math.isfinite(value):
         return None
     if isinstance(value, int) and not isinstance(value, bool) and abs(value) > 1e300:
         return None
     if isinstance(value, (dict, list)) and deeper < 1:
-        return truncate(json.dumps(value), most)
+        return json.dumps(value)[:most]
     if isinstance(value, dict):
-        return {truncate(key, most): _truncate_all(item, most, deeper - 1) for key, item in value.items()}
+        return {key[:most]: _truncate_all(item, most, deeper - 1) for key, item in value.items()}
     if isinstance(value, list):
         return [_truncate_all(item, most, deeper - 1) for item in value]
     return value

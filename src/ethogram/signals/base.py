@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 #         def measure(self, event: Event, state: State) -> tuple[float | None, State]: ...
 #
 # Either may take an argument named `options`, to read settings. With `summarize`, a signal of tool calls also
-# takes `call`: the step with what was stored of its call, see agent/tool_calls.py; None for other events.
+# takes `call`: the step with what was stored of its call, see agent/step.py; None for other events.
 
 State = Any
 """Plain JSON data in tuples and dicts, never changed in place: a step returns the next one."""
@@ -166,10 +166,11 @@ def signal(
     at_once: AtOnce | None = None,
 ) -> Callable[[T], T]:
     """The decorator: registers a function or class as a signal and gives it back unchanged."""
-    more: dict[str, Any] = {"cost": cost, "version": version, "needs": needs, "kinds": kinds, "reads": reads}
 
     def decorate(made: T) -> T:
-        built = make(made, name, range, summarize=summarize, at_once=at_once, **more)
+        built = make(
+            made, name, range, cost, version, kinds, summarize, needs=needs, reads=reads, at_once=at_once
+        )
         registry.signals.add(name, built)
         return made
 
@@ -180,14 +181,11 @@ def make(
     made: Callable[..., Any],
     name: str,
     allowed: Range,
-    *,
     cost: str = "free",
     version: int = 1,
-    needs: tuple[str, ...] = (),
     kinds: tuple[str, ...] | None = None,
-    reads: tuple[str, ...] = (),
     summarize: Callable[..., Any] | None = None,
-    at_once: AtOnce | None = None,
+    **more: Any,
 ) -> Signal:
     """The signal that a function or class describes, not registered; a mistake in it is BadUsage."""
     description = (made.__doc__ or "").strip().partition("\n")[0].strip()
@@ -196,12 +194,18 @@ def make(
     if summarize is not None:
         state = {"scope": "run", "max_state_bytes": len("null"), "keeps": name} | state
         state["summary"], state["summarize"] = summarize.__name__, _with_options(summarize)
-    state["kinds"], state["reads"] = None if kinds is None else frozenset(kinds), reads
-    step = _stateful(name, made) if isinstance(made, type) else _stateless(name, made)
-    built = Signal(name, description, allowed, cost, version, step, tuple(needs), at_once=at_once, **state)
+    state["kinds"] = None if kinds is None else frozenset(kinds)
+    built = Signal(name, description, allowed, cost, version, _step_of(name, made), **more, **state)
     # As functools.wraps does, so that a clash of two names can say where each was written.
     vars(built).update(__module__=made.__module__, __qualname__=made.__qualname__)
     return built
+
+
+def register_parts(base: type[Part], readings: Iterable[tuple[str, Range, str]], **about: Any) -> None:
+    """Register readings that are measured at once: name, range and meaning of each; see `signal` for more."""
+    for name, allowed, meaning in readings:
+        body = {"__doc__": meaning, "__module__": base.__module__, "name": name}
+        signal(name, range=allowed, **about)(type(f"{base.__name__}_{name}", (base,), body))
 
 
 def lookup(name: str) -> Signal:
@@ -294,39 +298,23 @@ def _state_of(name: str, made: Any) -> Mapping[str, Any]:
     }
 
 
-def _stateful(name: str, made: Callable[[], Any]) -> Step:
-    measure: Callable[..., tuple[Any, State]] = made().measure
+def _step_of(name: str, made: Callable[..., Any]) -> Step:
+    """The step of a signal, which may take `options` and `call` or not, and has a state if it is a class."""
+    has_state = isinstance(made, type)
+    measure = made().measure if has_state else made
     takes_options, takes_call = _takes(measure, "options"), _takes(measure, "call")
 
     def step(event: Event, state: State, options: Options, call: Any = None) -> tuple[Any, State]:
+        more = {"options": options} if takes_options else {}
+        if takes_call:
+            more["call"] = call
         try:
-            if takes_call and takes_options:
-                value, moved = measure(event, state, call=call, options=options)
-            elif takes_call:
-                value, moved = measure(event, state, call=call)
-            elif takes_options:
-                value, moved = measure(event, state, options=options)
-            else:
-                value, moved = measure(event, state)
+            if not has_state:
+                return measure(event, **more), None
+            value, moved = measure(event, state, **more)
         except Exception as error:
             raise _signal_error(name, event, error) from error
         return value, moved
-
-    return step
-
-
-def _stateless(name: str, made: Callable[..., Any]) -> Step:
-    takes_options, takes_call = _takes(made, "options"), _takes(made, "call")
-
-    def step(event: Event, state: State, options: Options, call: Any = None) -> tuple[Any, State]:
-        try:
-            if takes_call and takes_options:
-                return made(event, call=call, options=options), None
-            if takes_call:
-                return made(event, call=call), None
-            return (made(event, options=options) if takes_options else made(event)), None
-        except Exception as error:
-            raise _signal_error(name, event, error) from error
 
     return step
 
@@ -350,6 +338,24 @@ def _takes(made: Callable[..., Any], argument: str) -> bool:
     import inspect  # which takes long to load, and hardly ever is there anything without code
 
     return argument in inspect.signature(made).parameters
+
+
+def remember_last(function: T) -> T:
+    """Return the function with its last result remembered: several signals ask the same of one event.
+
+    The first argument must be the same object, the others equal.
+    """
+    last: tuple[Any, tuple[Any, ...], Any] | None = None
+
+    def remembering(first: Any, *rest: Any) -> Any:
+        nonlocal last
+        known = last
+        if known is None or known[0] is not first or known[1] != rest:
+            known = last = (first, rest, function(first, *rest))
+        return known[2]
+
+    remembering.__name__ = function.__name__
+    return remembering  # type: ignore[return-value]
 
 
 LONGEST = 64

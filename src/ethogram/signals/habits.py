@@ -38,7 +38,7 @@ from ..usage.withdrawal import (
     measure_spans,
     predict,
 )
-from .base import Part, Range, Unmeasured, signal
+from .base import Part, Range, Unmeasured, register_parts, remember_last
 from .options import Options
 from .text import length
 from .timing import is_zone
@@ -108,19 +108,14 @@ class HabitOptions:
     cohort: Cohort
 
 
-_latest: tuple[Options, HabitOptions] | None = None
-
-
+@remember_last
 def habit_options(options: Options) -> HabitOptions:
-    """The part of the options for habits, worked out once for as long as the options are the same object."""
-    global _latest
-    if _latest is None or _latest[0] is not options:
-        names = {field.name for field in fields(Settings)}
-        limits = {name: value for name, value in options.usage.items() if name in names}
-        settings = replace(Settings(), **limits, inactivity=options.session_inactivity // SECOND)
-        cohort = find_cohort(options.usage.get("cohort", 1))
-        _latest = options, HabitOptions(usage_kinds(options), options.time_zone, settings, cohort)
-    return _latest[1]
+    """The part of the options for habits."""
+    names = {field.name for field in fields(Settings)}
+    limits = {name: value for name, value in options.usage.items() if name in names}
+    settings = replace(Settings(), **limits, inactivity=options.session_inactivity // SECOND)
+    cohort = find_cohort(options.usage.get("cohort", 1))
+    return HabitOptions(usage_kinds(options), options.time_zone, settings, cohort)
 
 
 # --- state ----------------------------------------------------------------------------------
@@ -393,12 +388,7 @@ class _BrokenOff(Part):
     together = staticmethod(measure_broken_off)
 
 
-def _register(base: type[Part], readings: tuple[tuple[str, Range, str], ...], *needs: str) -> None:
-    for name, allowed, meaning in readings:
-        body = {"__doc__": meaning, "__module__": __name__, "name": name}
-        made = type(f"{base.__name__}_{name}", (base,), body)
-        signal(name, range=allowed, kinds=USAGE_KINDS, needs=needs)(made)
-
-
-_register(_Habit, READINGS)
-_register(_BrokenOff, BROKEN_OFF_READINGS, "emotional", "closing", "ended_abruptly")
+register_parts(_Habit, READINGS, kinds=USAGE_KINDS)
+register_parts(
+    _BrokenOff, BROKEN_OFF_READINGS, kinds=USAGE_KINDS, needs=("emotional", "closing", "ended_abruptly")
+)

@@ -63,7 +63,7 @@ def required_words(pattern: str) -> tuple[JudgeLiteralsWords, ...]:
     [['mark ', 'marks ', 'rate ', 'rates '], ['benign', 'safe']]
     """
     needs, _ = _choice(pattern, 0)
-    sets = [_shortest(words) for words in dict.fromkeys(_all_sets(needs)) if _is_telling(words)]
+    sets = [_shortest(words) for words in dict.fromkeys(_all_sets(needs)) if _selectivity(words)[0] >= LEAST]
     return tuple(sorted(sets, key=_selectivity, reverse=True))
 
 
@@ -155,10 +155,6 @@ def _selectivity(words: JudgeLiteralsWords) -> tuple[int, int]:
     return min(len(word) + LEAST * bool(RARE.intersection(word)) for word in words), -len(words)
 
 
-def _is_telling(words: JudgeLiteralsWords) -> bool:
-    return _selectivity(words)[0] >= LEAST
-
-
 def _without_beginnings(words: JudgeLiteralsWords) -> JudgeLiteralsWords:
     """Without the words that end with another of them: what follows one follows the other."""
     return frozenset(
@@ -248,15 +244,14 @@ def load_cues() -> Cues:
         parts[name] = _whole(form, parts)
     forms = {name: re.compile(_whole(form, parts)) for name, form in sections["forms"]}
     cues, others = (
-        tuple(_weighed(weight, _whole(form, parts)) for weight, form in sections[name])
+        tuple(
+            Weighed(float(weight), re.compile(_whole(form, parts)), not weight.startswith("+"))
+            for weight, form in sections[name]
+        )
         for name in ("cues", "other scripts")
     )
     cues = (Weighed(PAIR_WEIGHT, forms.pop("trait_pair"), True), *cues)
     return Cues(cues, others, Words([cue.form.pattern for cue in cues]), **forms)
-
-
-def _weighed(weight: str, form: str) -> Weighed:
-    return Weighed(float(weight), re.compile(form), not weight.startswith("+"))
 
 
 def _sections(text: str) -> dict[str, list[tuple[str, str]]]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from .. import registry
 from ..errors import BadUsage
 from ..models import Event, Value
-from .agent.tool_calls import NONE, pair
+from .agent.step import NONE, pair
 from .base import MAX_TEXTS, STEPS, Signal, State, Unmeasured, checked, lookup
 from .options import Options
 
@@ -100,18 +100,15 @@ class Measurer:
     `unmeasured` counts, by (signal, reason), what a signal could not measure and gave a reason for.
     """
 
-    def __init__(self, names: Iterable[str], options: Options | None = None) -> None:
-        self._start(plan(names), options)
-
-    @classmethod
-    def of(cls, signals: tuple[Signal, ...], options: Options | None = None) -> Measurer:
-        """A measurer of these signals, each after its dependencies; the registry is not used."""
-        measurer = cls.__new__(cls)
-        measurer._start(signals, options)
-        return measurer
-
-    def _start(self, signals: tuple[Signal, ...], options: Options | None) -> None:
-        self.signals = signals
+    def __init__(
+        self,
+        names: Iterable[str] = (),
+        options: Options | None = None,
+        *,
+        signals: tuple[Signal, ...] | None = None,
+    ) -> None:
+        """With `signals`, each after its dependencies, the registry is not used."""
+        self.signals = plan(names) if signals is None else signals
         self.options = options or Options()
         self.unmeasured: Counter[tuple[str, str]] = Counter()
         self.most_threads: int | None = None

@@ -45,19 +45,7 @@ class Options:
     @classmethod
     def of(cls, settings: Settings) -> Options:
         """What these settings say."""
-        return cls(
-            time_zone=settings.time_zone,
-            session_inactivity=settings.session_inactivity,
-            normalization=settings.normalization_level or settings.normalization,
-            allow=settings.allow,
-            deny=settings.deny,
-            critical_paths=settings.critical_paths,
-            cwd=settings.cwd,
-            goal=settings.goal,
-            inference_enabled=settings.inference_enabled,
-            semantic_analysis=settings.semantic_analysis,
-            resources_monitored=settings.resources_monitored or RESOURCES,
-            resource_limits=settings.resource_limits,
-            usage=settings.usage,
-            conversation=settings.conversation,
-        )
+        known = {name: getattr(settings, name) for name in cls.__slots__}
+        known["normalization"] = settings.normalization_level or settings.normalization
+        known["resources_monitored"] = settings.resources_monitored or RESOURCES
+        return cls(**known)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..lexicon.lexicon import read_categories
 from ..models import TRAITS, Event
-from .base import MAX_TEXTS, Part, Range, Unmeasured, signal
+from .base import MAX_TEXTS, Part, Range, Unmeasured, register_parts, signal
 from .options import Options
 
 if TYPE_CHECKING:
@@ -140,12 +140,12 @@ def _counts(result: Scan) -> Mapping[str, float | Unmeasured]:
     return values
 
 
-for _name, _range, _meaning in FLAGS:
-    _body = {"__doc__": _meaning, "__module__": __name__, "name": _name}
-    _made = type(
-        f"Flags_{_name}", (Part,), {**_body, "keeps": "flags", "together": staticmethod(measure_flags)}
-    )
-    signal(_name, range=_range, needs=("copy",), at_once=all_flags)(_made)
+class _Flags(Part):
+    keeps = "flags"
+    together = staticmethod(measure_flags)
+
+
+register_parts(_Flags, FLAGS, needs=("copy",), at_once=all_flags)
 
 
 # copied_by and copy: the same text again, from others and from the subject itself.
@@ -203,19 +203,14 @@ class _Copies(Part):
     together = staticmethod(measure_copies)
 
 
-@signal("copied_by", range=(1, MOST_SUBJECTS), at_once=all_copies)
-class CopiedBy(_Copies):
-    """How many different subjects have posted the same text so far, this one included.
-
-    Absent where there is no text, or too little to be told apart. Case, punctuation, numbers, addresses and
-    names after @ do not make another text.
-    """
-
-    name = "copied_by"
-
-
-@signal("copy", range=(0, 1), at_once=all_copies)
-class Copy(_Copies):
-    """1.0 where the subject has posted the same text before."""
-
-    name = "copy"
+COPIES: tuple[tuple[str, Range, str], ...] = (
+    (
+        "copied_by",
+        (1, MOST_SUBJECTS),
+        # Absent where there is no text, or too little to be told apart. Case, punctuation, numbers, addresses
+        # and names after @ do not make another text.
+        "How many different subjects have posted the same text so far, this one included.",
+    ),
+    ("copy", (0, 1), "1.0 where the subject has posted the same text before."),
+)
+register_parts(_Copies, COPIES, at_once=all_copies)

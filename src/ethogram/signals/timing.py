@@ -17,8 +17,6 @@ from .options import Options
 # A zone's name comes from the event, so from strangers. It is only ever looked up among the known
 # names and never becomes part of a path.
 
-"""In the list of names, but they say where the machine is, or nothing."""
-
 
 def local_time(event: Event, options: Options) -> datetime | Unmeasured | None:
     """The event's time on the subject's own clock, from its attribute `time_zone` or the default zone.
@@ -62,9 +60,6 @@ def _zone(name: str) -> ZoneInfo:
     return ZoneInfo(name)
 
 
-# local_hour: what time of day it was where the subject lives.
-
-
 @signal("local_hour", range=(0, 24))
 def local_hour(event: Event, options: Options | None = None) -> float | Unmeasured | None:
     """Hours since midnight on the subject's own clock: 3.5 is half past three.
@@ -79,9 +74,6 @@ def local_hour(event: Event, options: Options | None = None) -> float | Unmeasur
     if not isinstance(local, datetime):
         return local
     return local.hour + local.minute / 60 + local.second / 3600
-
-
-# late_night: whether it was the middle of the night where the subject lives.
 
 
 @signal("late_night", range=(0, 1))
@@ -128,9 +120,6 @@ def _is_cut(before: Place, at: int | None, name: str | None, inactivity: int) ->
     return at is None or last is None or at - last > inactivity
 
 
-# session_start: whether a session begins here.
-
-
 @signal("session_start", range=(0, 1), needs=("session_position",))
 def session_start(event: Event) -> float | None:
     """1.0 at the first event of a session, else 0.0; absent where its position is.
@@ -142,12 +131,9 @@ def session_start(event: Event) -> float | None:
     return None if position is None else float(position == 1)
 
 
-# session_position: how far into a session an event is.
-
-
 @signal("session_position", range=(1, math.inf))
 class SessionPosition:
-    """Position of the event in the subject's session, counted from 1; sessions.py says where one ends."""
+    """Position of the event in the subject's session, counted from 1."""
 
     scope = "subject"
     start: Place | None = None
@@ -156,7 +142,6 @@ class SessionPosition:
     def measure(
         self, event: Event, state: Place | None, options: Options
     ) -> tuple[float | None, Place | None]:
-        """The position, and the new state."""
         place = advance(state, event, options.session_inactivity)
         return (None, state) if place is None else (float(place[2]), place)
 
@@ -182,7 +167,6 @@ class ReplyGap:
     max_state_bytes = 2048
 
     def measure(self, event: Event, state: ReplyState) -> tuple[float | None, ReplyState]:
-        """The gap, and the newest events of the thread."""
         if not event.timed:
             return None, state
         who, at = short(event.subject), micros(event.at)

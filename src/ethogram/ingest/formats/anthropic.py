@@ -25,7 +25,6 @@ class AnthropicMessages(TranscriptAdapter):
         return has_blocks(head.objects) and "message" not in head.first and "steps" not in head.first
 
     def runs(self, file: Input, documents: Iterator[tuple[int, Any]]) -> Iterator[Transcript]:
-        """Yield the run of each conversation; messages on their own are one together."""
         return exchange_runs(BlockTranscript, _exchange, file, documents)
 
 

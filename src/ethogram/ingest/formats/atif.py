@@ -21,7 +21,6 @@ class Atif(TranscriptAdapter):
         return any((text_at(record, "schema_version") or "").startswith("ATIF") for record in head.objects)
 
     def runs(self, file: Input, documents: Iterator[tuple[int, Any]]) -> Iterator[Transcript]:
-        """Yield the run of each trajectory."""
         for line, document in documents:
             agent, name = as_dict(as_dict(document).get("agent")), run_name(file.name)
             thread = text_at(document, "session_id", "trajectory_id") or name
@@ -39,7 +38,6 @@ class AtifTranscript(Transcript):
     model: str | None = None
 
     def add(self, record: Any) -> None:
-        """Add one step: a message, calls with their results, or a compaction."""
         step = need(record, dict, "a step")
         source, text, at = step.get("source"), text_of(step.get("message")), step.get("timestamp")
         results = as_dicts(as_dict(step.get("observation")).get("results"))

@@ -64,7 +64,6 @@ class InspectLog(TranscriptAdapter):
                 log = as_dict(value)
 
     def runs(self, file: Input, documents: Iterator[tuple[int, Any]]) -> Iterator[Transcript]:
-        """Yield the run of each sample."""
         for line, document in documents:
             samples = as_dict(document).get("samples")
             if not isinstance(document, dict) or not isinstance(samples, list | None):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from ..chat_messages import tool_calls
 from ..format import Head, Input, adapter
 from ..transcript import ToolCall, Transcript, TranscriptAdapter, run_name
 from ..values import as_dict, as_list, as_name, need, text_at, text_of, token_usage
@@ -107,9 +108,7 @@ class LangChainTranscript(Transcript):
         items = [*as_list(message.get("tool_calls")), *as_list(message.get("invalid_tool_calls"))]
         calls = [ToolCall.of(call, "name", "args") for call in items]
         if not calls:
-            for call in map(as_dict, as_list(as_dict(message.get("additional_kwargs")).get("tool_calls"))):
-                function = as_dict(call.get("function"))
-                calls.append(ToolCall(function.get("name"), function.get("arguments"), call.get("id")))
+            calls = tool_calls({"tool_calls": as_dict(message.get("additional_kwargs")).get("tool_calls")})
         meta, content = as_dict(message.get("response_metadata")), message.get("content")
         if isinstance(content, list):  # calls are there too, in the provider's own form
             content = [part for part in content if text_at(part, "type") in (None, "text", "output_text")]

@@ -32,7 +32,6 @@ class OpenAiChat(TranscriptAdapter):
         return all(map(is_message, objects)) and not any("subject" in record for record in objects)
 
     def runs(self, file: Input, documents: Iterator[tuple[int, Any]]) -> Iterator[Transcript]:
-        """Yield the run of each conversation; messages on their own are one together."""
         return exchange_runs(CompletionTranscript, _exchange, file, documents)
 
 
@@ -40,7 +39,6 @@ class CompletionTranscript(ChatTranscript):
     """A run of chat messages and completions."""
 
     def add(self, record: Any) -> None:
-        """Add a message, or the answer of a completion."""
         completion = as_dict(record)
         for message in _answers(completion) if "choices" in completion else [record]:
             super().add(message)

@@ -9,9 +9,9 @@ from typing import Any
 
 from ...models import EPOCH
 from ...models.slotted import dataclass, replace
+from ..chat_messages import tool_calls
 from ..errors import BadLine
 from ..format import Head, Input, Record, adapter
-from ..streams import parse_only
 from ..transcript import AGENT, ToolCall, Transcript, TranscriptAdapter
 from ..values import (
     as_dict,
@@ -20,6 +20,7 @@ from ..values import (
     as_name,
     moment_of,
     number_at,
+    parsed,
     seconds_of,
     text_at,
     text_of,
@@ -253,15 +254,6 @@ OUTPUTS = ("gen_ai.output.messages", "llm.output_messages", "gen_ai.completion")
 THOUGHTS = ("reasoning", "thinking")
 
 
-@dataclass(frozen=True, slots=True)
-class Output:
-    """What a model answered."""
-
-    text: str
-    thought: str
-    calls: list[ToolCall]
-
-
 def input_messages(span: Span) -> list[dict[str, Any]]:
     """Return the messages a model was given, each with role, content and (of tools) tool_call_id."""
     messages: list[dict[str, Any]] = []
@@ -285,8 +277,8 @@ def input_messages(span: Span) -> list[dict[str, Any]]:
     return messages
 
 
-def output_of(span: Span) -> Output | None:
-    """Return what a model answered in one span; None where the span does not have it.
+def output_of(span: Span) -> tuple[str, str, list[ToolCall]] | None:
+    """Return text, thought and calls of a model's answer in one span; None where the span does not have it.
 
     Some write each piece of one answer (a thought, a text, each call) as a message: they are one.
     """
@@ -299,7 +291,7 @@ def output_of(span: Span) -> Output | None:
         messages = [{"content": value}]
     calls = [call for message in messages for call in _calls(message)]
     text, thought = _joined([*map(_text, messages)]), _joined([*map(_thought, messages)])
-    return Output(text, thought, calls) if text or thought or calls else None
+    return (text, thought, calls) if text or thought or calls else None
 
 
 def _joined(texts: Sequence[str]) -> str:
@@ -314,10 +306,7 @@ def _messages(span: Span, paths: Sequence[str]) -> list[dict[str, Any]]:
 def listed(value: Any) -> list[Any]:
     """Return a list, whether given as one, as JSON text, or as an object with the places as names."""
     if isinstance(value, str):
-        try:
-            value = parse_only(value, lenient=True)
-        except BadLine:
-            return []
+        value = parsed(value)
     if isinstance(value, dict):
         places = sorted((key for key in value if key.isdecimal() and len(key) < 9), key=int)
         return [value[key] for key in places]
@@ -352,11 +341,7 @@ def _calls(message: Mapping[str, Any]) -> list[ToolCall]:
     calls += [
         as_dict(item.get("tool_call", item)) for item in map(as_dict, listed(message.get("tool_calls")))
     ]
-    functions = [as_dict(call.get("function")) or call for call in calls]
-    return [
-        ToolCall(function.get("name"), function.get("arguments"), call.get("id"))
-        for call, function in zip(calls, functions, strict=True)
-    ]
+    return tool_calls({"tool_calls": calls})
 
 
 def usage(span: Span) -> dict[str, Any]:
@@ -472,24 +457,19 @@ class TraceTranscript(Transcript):
     def _plan(self, line: int, span: Span) -> None:
         kind = span.kind
         if kind in MODEL:
-            self._at_start(line, span, lambda: self._model_input(span))
-            self._at_end(line, span, lambda: self._model_output(span))
+            self._schedule(line, span, lambda: self._model_input(span))
+            self._schedule(line, span, lambda: self._model_output(span), at_end=True)
         elif kind in TOOL:
-            self._at_start(line, span, lambda: self._tool_call(span))
-            self._at_end(line, span, lambda: self._tool_result(span))
+            self._schedule(line, span, lambda: self._tool_call(span))
+            self._schedule(line, span, lambda: self._tool_result(span), at_end=True)
         elif span.is_code_step:
-            self._at_end(line, span, lambda: self._code_step(span))
+            self._schedule(line, span, lambda: self._code_step(span), at_end=True)
         elif kind is not None and kind not in SILENT and kind not in AGENTS:
-            self._at_start(line, span, lambda: self.unknown(kind))
+            self._schedule(line, span, lambda: self.unknown(kind))
 
-    def _at_start(self, line: int, span: Span, act: Callable[[], None]) -> None:
-        self._schedule(line, span.start, act, is_end=False)
-
-    def _at_end(self, line: int, span: Span, act: Callable[[], None]) -> None:
-        takes_time = span.end is not None and span.start is not None and span.end > span.start
-        self._schedule(line, span.end or span.start, act, is_end=takes_time)
-
-    def _schedule(self, line: int, at: datetime | None, act: Callable[[], None], *, is_end: bool) -> None:
+    def _schedule(self, line: int, span: Span, act: Callable[[], None], *, at_end: bool = False) -> None:
+        at = (span.end or span.start) if at_end else span.start
+        is_end = at_end and bool(span.duration)
         # A span without a time keeps its place among the others.
         last = self._actions[-1][1][0] if self._actions else EPOCH
         place = len(self._actions)
@@ -536,17 +516,17 @@ class TraceTranscript(Transcript):
         models = ("gen_ai.response.model", "llm.model_name", "gen_ai.request.model")
         model = next((model for path in models if (model := span.get(path))), None)
         if (output := output_of(span)) is not None:
-            calls, above = output.calls, self._spans.get(span.parent or "")
+            (text, thought, calls), above = output, self._spans.get(span.parent or "")
             if not calls and above is not None and above.is_code_step:
-                code = _CODE.search(output.text)
-                arguments = {"code": code[1].strip()} if code else {"input": output.text}
+                code = _CODE.search(text)
+                arguments = {"code": code[1].strip()} if code else {"input": text}
                 calls = [ToolCall(PYTHON, arguments, above.id)]
             self.turn(
-                output.text,
+                text,
                 calls,
                 at=span.end or span.start,
                 usage=usage(span),
-                thought=output.thought,
+                thought=thought,
                 model=model if isinstance(model, str) else None,
                 duration=span.duration,
                 **self._origin(span),

@@ -39,7 +39,7 @@ class Parquet(Adapter):
         """Yield a record for each row; `line` is the row's number from 1."""
         if not file.head.startswith(MAGIC):
             raise Unreadable("not a Parquet file: expected PAR1 at its beginning")
-        parquet, most = _open(file)
+        parquet, most = open_parquet(file)
         try:
             table = Table.of(parquet.schema_arrow.names, file.kinds)
         except BadLine as bad:
@@ -60,12 +60,7 @@ class Parquet(Adapter):
                     yield number, bad.message, 0
 
 
-def open_columns(file: Input) -> Any:
-    """Return the file as pyarrow has it, its sizes checked; Unreadable where it cannot be read."""
-    return _open(file)[0]
-
-
-def _open(file: Input) -> tuple[Any, int]:
+def open_parquet(file: Input) -> tuple[Any, int]:
     """Return the file, and how many characters its texts may come to; Unreadable where it claims too much."""
     try:
         import pyarrow

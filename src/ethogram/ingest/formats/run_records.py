@@ -28,7 +28,6 @@ class RunRecords(TranscriptAdapter):
         return head.first.keys() >= {"run_id", "steps"} and (not steps or "actor" in as_dict(steps[0]))
 
     def runs(self, file: Input, documents: Iterator[tuple[int, Any]]) -> Iterator[Transcript]:
-        """Yield the run of each record."""
         for line, document in documents:
             record = as_dict(document)
             run = StepTranscript(as_name(record.get("run_id")) or f"line {line}", file)

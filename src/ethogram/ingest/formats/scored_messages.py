@@ -28,7 +28,6 @@ class ScoredMessages(JsonAdapter):
         return not head.is_array and head.first.keys() >= KEYS
 
     def read(self, file: Input) -> Iterator[Record]:
-        """Yield a record for each message, at its line."""
         for line, value, column in JsonLines().read(file):
             try:
                 yield line, _event_line(value) if isinstance(value, dict) else value, column

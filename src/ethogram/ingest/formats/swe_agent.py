@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import shlex
 from collections.abc import Iterator, Mapping
@@ -16,6 +15,7 @@ from ..values import (
     as_list,
     need,
     number_at,
+    parsed,
     seconds_of,
     text_at,
     text_of,
@@ -106,12 +106,7 @@ def _path(action: str, tool: str, state: Mapping[str, Any]) -> str | None:
 
 def _state(state: Any) -> dict[str, Any]:
     """Return the state after a step; old files hold it as JSON text."""
-    if isinstance(state, str):
-        try:
-            state = json.loads(state)
-        except (ValueError, RecursionError):
-            return {}
-    return as_dict(state)
+    return as_dict(parsed(state) if isinstance(state, str) else state)
 
 
 # mini-swe-agent.

@@ -22,11 +22,11 @@ class TauBench(TranscriptAdapter):
         return is_trial or first.keys() >= {"task_id", "reward", "trial"}
 
     def runs(self, file: Input, documents: Iterator[tuple[int, Any]]) -> Iterator[Transcript]:
-        """Yield each trial."""
         for line, document in documents:
             trial = as_dict(document)
             numbers = [number for key in ("task_id", "trial") if (number := as_name(trial.get(key)))]
-            run = Trial(f"{run_name(file.name)}/{'-'.join(numbers) or f'line {line}'}", file)
+            run = ChatTranscript(f"{run_name(file.name)}/{'-'.join(numbers) or f'line {line}'}", file)
+            run.errors_in_text = True
             reward = trial.get("reward")
             run.set_metadata(
                 task=text_at(as_dict(trial.get("info")).get("task"), "instruction"),
@@ -34,9 +34,3 @@ class TauBench(TranscriptAdapter):
             )
             run.add_list(line, trial, "traj")
             yield run
-
-
-class Trial(ChatTranscript):
-    """One trial."""
-
-    errors_in_text = True

@@ -7,12 +7,11 @@ from itertools import pairwise
 
 from ...models import Event
 from ...models.lazy_regex import Rule
-from ..base import signal
+from ..base import remember_last, signal
 from ..options import Options
 from .normalization import QUOTED, cleaned, digest, has_sign, short_hash, without_colour
 from .operations import is_shell, operation_of
-from .step import Step
-from .tool_calls import Call
+from .step import Call, Step
 
 MIN_LINE = 20
 """Characters of a line that is taken for the error where every line looks like noise."""
@@ -30,6 +29,7 @@ HEAD_LINES = 6
 NO_MATCH_EXITS = (1, 123)
 """Exit codes of grep, and of xargs running it, when nothing matched."""
 COULD_NOT_RUN = (126, 127)
+NOT_THERE = ("command not found", "No module named pytest", "No such file or directory")
 SHORT_RESULT = 1_500
 """Characters of a result that can be an error message itself; what is read from a file may mention errors."""
 MAX_REPORTS = 24
@@ -233,25 +233,12 @@ def _search(rule: Rule, signs: tuple[str, ...], text: str) -> re.Match[str] | No
     return rule.search(text) if has_sign(text, signs) else None
 
 
-_last: tuple[Step, str, str | None] | None = None
-
-
+@remember_last
 def failure_line(step: Step, operation: str) -> str | None:
     """Return the line that states the failure, as written; None where the step did not fail.
 
     Where the source does not report a failure, only a text that plainly is an error message counts.
     """
-    # Several signals need it of the same step.
-    global _last
-    cached = _last
-    if cached is not None and cached[0] is step and cached[1] == operation:
-        return cached[2]
-    line = _failure_line(step, operation)
-    _last = (step, operation, line)
-    return line
-
-
-def _failure_line(step: Step, operation: str) -> str | None:
     if step.error and CANCELLED.search(step.error):
         return None
     if step.error and not _is_content(step, operation):
@@ -274,8 +261,9 @@ def _failure_line(step: Step, operation: str) -> str | None:
         return error_line(text[match.start() :])
     if acts and (match := _broken(text[:8_000])) is not None:
         return error_line(text[text.rfind("\n", 0, match.start()) + 1 :])
-    if acts and (text.startswith("Traceback (most recent") or _ends_in_exception(text)):
-        return error_line(text)
+    if acts and "Traceback (most recent" in text:
+        is_raised = text.startswith("Traceback (most") or _EXCEPTION.match(text[-600:].rpartition("\n")[2])
+        return error_line(text) if is_raised else None
     return None
 
 
@@ -301,10 +289,6 @@ def _is_content(step: Step, operation: str) -> bool:
 
 def _broken(text: str) -> re.Match[str] | None:
     return _search(_BROKEN, _BROKEN_SIGNS, text) or _search(_FAILING, _FAILING_SIGNS, text)
-
-
-def _ends_in_exception(text: str) -> bool:
-    return "Traceback (most recent" in text and _EXCEPTION.match(text[-600:].rpartition("\n")[2]) is not None
 
 
 def is_report(step: Step, operation: str) -> bool:
@@ -368,12 +352,11 @@ class ErrorKey:
     max_state_bytes = 12_000
 
     def measure(self, event: Event, state: State, call: Call, options: Options) -> tuple[str | None, State]:
-        """Return the error and the new state."""
         batch, reports = state
         step, operation, own = call
         if step is None or not step.is_outcome or (line := failure_line(step, operation)) is None:
             return None, state
-        if step.exit_code not in COULD_NOT_RUN and not _could_not_run(line):
+        if step.exit_code not in COULD_NOT_RUN and not any(cause in line for cause in NOT_THERE):
             is_answer = is_report(step, operation)
             if is_answer and operation == "search":
                 return None, state
@@ -388,8 +371,3 @@ class ErrorKey:
         if hashed in keys:
             return None, state
         return key, ((own, (*keys, hashed)[-MAX_BATCH:]), reports)
-
-
-def _could_not_run(line: str) -> bool:
-    causes = ("command not found", "No module named pytest", "No such file or directory")
-    return any(cause in line for cause in causes)

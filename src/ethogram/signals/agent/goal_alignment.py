@@ -61,7 +61,6 @@ class Alignment:
     max_state_bytes = 24_000
 
     def measure(self, event: Event, state: State, options: Options) -> tuple[float | None, State]:
-        """Return the share and the new state."""
         goal, early, counts = state
         goal = goal or _words(goal_of(event, options))
         step = read_step(event)
@@ -157,7 +156,6 @@ class GoalText:
     max_state_bytes = 2_000
 
     def measure(self, event: Event, state: str, options: Options) -> tuple[str | None, str]:
-        """Return the goal, and the same."""
         goal = state or _short(goal_of(event, options))
         return (goal or None if event.kind == "action" else None), goal
 

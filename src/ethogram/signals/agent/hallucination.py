@@ -11,8 +11,7 @@ from .errors import failure_line
 from .normalization import short_hash
 from .operations import operation_of
 from .paths import touched
-from .step import Step, read_step
-from .tool_calls import Call
+from .step import Call, Step, read_step
 
 _ABSENT = Rule(r"no such file|does not exist|not found|cannot find|can't find|couldn't find|ENOENT", re.I)
 _NO_TOOL = Rule(
@@ -59,7 +58,6 @@ class MissingReference:
     max_state_bytes = 56_000
 
     def measure(self, event: Event, state: State, call: Call | None) -> tuple[str | None, State]:
-        """Return what is missing, and the new state."""
         known, failing = state
         if call is None:
             if event.attributes.get("role") != "assistant" or event.text is None:
@@ -93,7 +91,6 @@ class Recovery:
     max_state_bytes = 8
 
     def measure(self, event: Event, state: int | None) -> tuple[float | None, int | None]:
-        """Return whether it is such a step, and the number of steps since the latest phantom."""
         phantom = event.readings.get("phantom")
         if phantom is None:
             return None, state

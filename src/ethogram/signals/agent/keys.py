@@ -1,13 +1,21 @@
-"""The signal step_key: equal steps have equal keys."""
+"""The signals step_key, talk_key and complaint_key: equal steps, messages and complaints have equal keys."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
+from heapq import nsmallest
+from zlib import crc32
+
 from ...models import Event
-from ..base import signal
+from ...models.lazy_regex import Rule
+from ..base import short, signal
 from ..options import Options
+from .errors import CANCELLED, normalized_error
 from .normalization import cleaned, digest, short_hash
-from .step import Step, argument_text, words
-from .tool_calls import Call
+from .step import Call, Step, argument_text, read_step, words
+
+# step_key.
 
 COMMENTS = words(
     "thought thoughts reasoning reason description explanation rationale comment security_risk "
@@ -21,7 +29,7 @@ MAX_BATCH = 32
 NO_ERROR = short_hash("")
 
 Batch = tuple[str, tuple[str, ...]]
-State = tuple[Batch, tuple[str, ...]]
+StepState = tuple[Batch, tuple[str, ...]]
 """The current batch and its keys; hashes of the thoughts so far."""
 
 
@@ -46,11 +54,12 @@ class StepKey:
     """
 
     scope = "run"
-    start: State = (("", ()), ())
+    start: StepState = (("", ()), ())
     max_state_bytes = 8_000
 
-    def measure(self, event: Event, state: State, call: Call, options: Options) -> tuple[str | None, State]:
-        """Return the key and the new state."""
+    def measure(
+        self, event: Event, state: StepState, call: Call, options: Options
+    ) -> tuple[str | None, StepState]:
         step, (shown, hashed, is_thought), own = call
         if step is None:
             return None, state
@@ -70,3 +79,194 @@ def _result(step: Step, strength: str) -> str:
     length = step.length if step.length > len(step.result) else 0
     error = digest(step.error, strength) if step.error else NO_ERROR
     return f"{digest(step.result, strength)} {step.exit_code} {error} {length}"
+
+
+# talk_key.
+
+MIN_TEXT = 12
+"""Characters of a message; shorter ones are repeated by anybody."""
+SHOWN_TEXT = 40
+COMPARED_TEXT = 600
+"""Characters compared at either end of a message."""
+SHINGLE_WORDS = 3
+MAX_SHINGLES = 48
+"""Of a message: those with the smallest hashes, which estimates the overlap of two messages."""
+NEAR_IDENTICAL = 0.6
+"""Share of common shingles: one word in twelve may differ."""
+MAX_SPEAKERS = 6
+MAX_ASKED = 8
+
+Message = tuple[str, Sequence[int]]
+"""A digest of a message and its shingles; messages of users have no shingles."""
+Speaker = tuple[str, Message, Message | None, str]
+"""An agent, its newest message, what it answered, and the key of that message."""
+TalkState = tuple[tuple[str, Message] | None, Message | None, tuple[Speaker, ...], tuple[str, ...]]
+"""The newest message with its subject; the newest before it by another; agents; what users said."""
+
+
+@signal("talk_key", range=None, version=2, kinds=("message", "condensation"), reads=("text",))
+class TalkKey:
+    """What an agent says without acting, or that its memory was condensed.
+
+    Near-identical messages in a row have equal keys, unless what they answer differs: a person's message
+    makes the next one new. A message of the role user counts as automated where it repeats an earlier one
+    word for word, or complains about the agent's output. Absent for messages not marked as an assistant's.
+    """
+
+    scope = "thread"
+    start: TalkState = (None, None, (), ())
+    max_state_bytes = 16_000
+
+    def measure(self, event: Event, state: TalkState, options: Options) -> tuple[str | None, TalkState]:
+        if event.kind == "condensation":
+            return "condensation", state
+        role, text = event.attributes.get("role"), (event.text or "").strip()
+        if role not in ("assistant", "user") or len(text) < MIN_TEXT:
+            return None, state
+        newest, other, speakers, asked = state
+        subject, hashed = short(event.subject), digest(text[:20_000].casefold(), options.normalization)
+        heard = newest[1] if newest is not None and newest[0] != subject else other
+        if role == "user":
+            if is_complaint(text):
+                said: Message = ("complaint", ())
+            else:
+                said = (hashed if hashed in asked else f"{hashed}?", ())
+                asked = (*asked, hashed)[-MAX_ASKED:]
+            return None, ((subject, said), heard, speakers, asked)
+        said = (hashed, shingles(text, options.normalization))
+        own = next((speaker for speaker in speakers if speaker[0] == subject), None)
+        if own is not None and _alike(own[1], said) and _alike(own[2], heard):
+            key = own[3]
+        else:
+            answered = heard[0] if heard is not None else ""
+            key = f"{_shown(text)} #{short_hash(f'{hashed} {answered}')}"
+        others = tuple(speaker for speaker in speakers if speaker is not own)
+        speakers = (*others[1 - MAX_SPEAKERS :], (subject, said, heard, key))
+        return key, ((subject, said), heard, speakers, asked)
+
+
+def shingles(text: str, strength: str = "medium") -> tuple[int, ...]:
+    """Return hashes of three words in a row, the smallest of them; of a short text the hash of all of it.
+
+    >>> shingles("one two") == shingles("one  two"), len(shingles("one two three four"))
+    (True, 2)
+    """
+    if len(text) > 2 * COMPARED_TEXT:
+        text = f"{text[:COMPARED_TEXT]} {text[-COMPARED_TEXT:]}"
+    hashes = [crc32(word) for word in cleaned(text.casefold(), strength).encode("utf-8", "replace").split()]
+    if len(hashes) < SHINGLE_WORDS:
+        return (sum(hashes) & 0xFFFFFFFF,)
+    triples = zip(hashes, hashes[1:], hashes[2:], strict=False)
+    return tuple(
+        nsmallest(MAX_SHINGLES, {(a * 5 + b * 3 + c) * 0x9E3779B1 & 0xFFFFFFFF for a, b, c in triples})
+    )
+
+
+def _alike(a: Message | None, b: Message | None) -> bool:
+    """Whether two messages are equal or near-identical; nothing is alike to nothing."""
+    if a is None or b is None:
+        return a is b
+    if a[0] == b[0]:
+        return True
+    union = sorted({*a[1], *b[1]})[:MAX_SHINGLES]
+    return bool(union) and len({*a[1]} & {*b[1]} & {*union}) >= NEAR_IDENTICAL * len(union)
+
+
+def _shown(text: str) -> str:
+    return " ".join(text[: 2 * SHOWN_TEXT].split())[:SHOWN_TEXT]
+
+
+# complaint_key.
+
+COMPLAINT_TEXT = 400
+"""Characters at the start of a reply that can say what is wrong with the agent's output."""
+MAX_COMPLAINT = 120
+
+# What the scaffold looked for, what is wrong with it, and that the agent is told so.
+_CALL = (
+    r"(?:tool|function)[ _-]?(?:calls?|use)\b|(?<!generating )(?:llm|model|ai) (?:output|response|answer)\b"
+    r"|(?:code|action|command) (?:block|blob|cell|snippet)s?\b|(?:triple )?backticks\b"
+    r"|\baction:|\baction input\b|\bno (?:\w+ ){0,2}code (?:from|in|was|to)\b"
+    r"|(?:code|output|response|answer|json|xml|tool) pars(?:ing|er?)\b"
+)
+_ANSWER = (
+    r"\b(?:response|answer|output|reply|actions?|commands?|arguments?|json|xml|yaml|schema|tags?)\b"
+    r"|(?<!error )\bcode\b|\b(?:your|last|previous) message\b|\bformat(?:ted|ting)?\b"
+)
+_FAULT = (
+    r"\b(?:no|not|none|without|missing|lacks?|lacked|invalid|malformed|incorrect|incorrectly|wrong|ill-formed|empty"
+    r"|errors?|exactly (?:one|1|a single)|at least (?:one|1)|more than (?:one|1)|multiple|expected|unparsable"
+    r"|unable to|failed to|cannot|could not|did not|does not|do not)\b|n't\b"
+)
+_PARSE = (
+    r"\b(?:pars(?:e|ed|ing|able)|decoded?|extract(?:ed)?|recogni[sz]ed?|interpret(?:ed)?|format(?:ted)?"
+    r"|valid|invalid|malformed)\b"
+)
+_TO_AGENT = (
+    r"\b(?:you|your|please|must|always"
+    r"|(?:previous|last|in|from)(?: the)? (?:response|answer|output|reply|message))\b"
+)
+_SENTENCE = Rule(r"[.!?](?=\s)|\n+")
+_CALLS, _ANSWERS, _FAULTS = Rule(_CALL, re.I), Rule(_ANSWER, re.I), Rule(_FAULT, re.I)
+_PARSING, _TOLD = Rule(_PARSE, re.I), Rule(_TO_AGENT, re.I)
+
+
+def is_complaint(text: str) -> bool:
+    """Return whether a reply says that the agent's output had no tool call, or could not be read.
+
+    >>> is_complaint("No tool call found in your response."), is_complaint("tests/a.py: cannot parse")
+    (True, False)
+    """
+    head = text[:COMPLAINT_TEXT]
+    is_told = _TOLD.search(head) is not None
+    for sentence in _SENTENCE.split(head):
+        if not _FAULTS.search(sentence):
+            continue
+        if _CALLS.search(sentence):
+            return True
+        if is_told and _ANSWERS.search(sentence) and _PARSING.search(sentence):
+            return True
+    return False
+
+
+ComplaintState = tuple[str, str]
+"""The agent whose message is the newest act, and the complaint about it; both may be ''."""
+
+
+@signal("complaint_key", range=None, kinds=("action", "result", "message"))
+class ComplaintKey:
+    """What a scaffold says is wrong with the form of the agent's output, without numbers.
+
+    At a result that says so, and at an agent's message without an action that follows such a reply.
+    """
+
+    scope = "thread"
+    start: ComplaintState = ("", "")
+    max_state_bytes = 2_000
+
+    def measure(self, event: Event, state: ComplaintState) -> tuple[str | None, ComplaintState]:
+        if (step := read_step(event)) is not None:
+            after = self.start if event.kind == "action" else state
+            if not step.is_outcome or step.exit_code is not None:
+                return None, after
+            text = step.error if step.error and " " in step.error else step.result
+            # What a command prints may mention anything; a complaint comes first.
+            text = text if step.error is not None else _first_line(text)
+            rejects = event.attributes.get("error_type") == "parsing" or is_complaint(text)
+            is_own = rejects and not CANCELLED.search(text[:COMPLAINT_TEXT])
+            return (_complaint(text) if is_own else None), after
+        role, text, (speaker, pending) = event.attributes.get("role"), event.text or "", state
+        if role is None or not text.strip():
+            return None, state
+        if role != "assistant":
+            return None, (speaker, _complaint(text) if speaker and is_complaint(text) else "")
+        subject = short(event.subject)
+        return pending if pending and subject == speaker else None, (subject, "")
+
+
+def _complaint(text: str) -> str:
+    return normalized_error(_first_line(text))[:MAX_COMPLAINT]
+
+
+def _first_line(text: str) -> str:
+    return text.strip().partition("\n")[0]

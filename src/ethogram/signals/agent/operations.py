@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 
 from ...models.lazy_regex import Rule
+from ..base import remember_last
 from .shell_parser import SimpleCommand, simple_commands
 from .step import Step, words
 
@@ -101,26 +102,17 @@ _CODE_WRITES = Rule(
     r"open\([^()\n]{0,200},\s*['\"][wax]|\.write_text\(|\.write_bytes\(|writeFile(?:Sync)?\(|os\.(?:remove|rename|makedirs)\("
     r"|shutil\.(?:copy|move|rmtree)"
 )
+NO_FILES = ("/dev/null", "/dev/stderr", "/dev/stdout", "")
 IN_PLACE = Rule(r"-[a-zA-Z]*i")
 """The option of sed and perl to edit files in place."""
 _WORD = Rule(r"[A-Z]?[a-z0-9]+|[A-Z]+(?![a-z])")
 _PRECEDENCE = ("other", "read", "list", "search", "fetch", "run", "wait", "test", "write", "delete")
 RANK = {name: place for place, name in enumerate(_PRECEDENCE)}
 
-_last: tuple[Step, str] | None = None
 
-
+@remember_last
 def operation_of(step: Step) -> str:
     """Return what a call does."""
-    # Several signals need it of the same step.
-    global _last
-    cached = _last
-    if cached is None or cached[0] is not step:
-        cached = _last = (step, _operation_of(step))
-    return cached[1]
-
-
-def _operation_of(step: Step) -> str:
     editor = step.arguments.get("command")
     if isinstance(editor, str) and editor in EDITORS and len(step.arguments) > 1:
         return EDITORS[editor]
@@ -173,13 +165,10 @@ def of_command(line: str) -> str:
     if polls and "run" in kinds:
         return "run"
     # A program whose output goes to a file is first of all what the program does.
-    if (polls or strongest in ("other", "read", "list", "search", "fetch")) and any(map(_saves, commands)):
+    saves = any(out not in NO_FILES for command in commands for out in command.outputs)
+    if saves and (polls or strongest in ("other", "read", "list", "search", "fetch")):
         return "write"
     return strongest
-
-
-def _saves(command: SimpleCommand) -> bool:
-    return any(out not in ("/dev/null", "/dev/stderr", "/dev/stdout", "") for out in command.outputs)
 
 
 def _of_simple(command: SimpleCommand) -> str:

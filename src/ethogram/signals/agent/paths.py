@@ -12,8 +12,7 @@ from ..base import signal
 from ..options import Options
 from .operations import DELETERS, IN_PLACE, WRITERS, operation_of
 from .shell_parser import SimpleCommand, looks_like_path, simple_commands
-from .step import Step, words
-from .tool_calls import Call
+from .step import Call, Step, words
 
 MAX_PATHS = 6
 MAX_LENGTH = 160
@@ -175,7 +174,6 @@ class Distance:
     max_state_bytes = 16_000
 
     def measure(self, event: Event, state: tuple[str, ...]) -> tuple[float | None, tuple[str, ...]]:
-        """Return the distance to the nearest folder, and the folders so far."""
         path = event.readings.get("touched_path")
         if not isinstance(path, str):
             return None, state

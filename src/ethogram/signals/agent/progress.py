@@ -7,8 +7,7 @@ from ..base import signal
 from .errors import failure_line, is_infrastructure
 from .normalization import short_hash
 from .operations import OPERATIONS, operation_of
-from .step import Step, read_step
-from .tool_calls import Call
+from .step import Call, read_step
 
 MAX_KEYS = 600
 """Steps remembered of a run; one that recurs after so many others counts as new."""
@@ -35,7 +34,6 @@ class Progress:
     max_state_bytes = 16_000
 
     def measure(self, event: Event, state: tuple[str, ...]) -> tuple[float | None, tuple[str, ...]]:
-        """Return whether it is new, and hashes of the steps so far."""
         step, key = read_step(event), event.readings.get("step_key")
         if step is None or not isinstance(key, str):
             return None, state
@@ -50,22 +48,17 @@ class Progress:
 @signal("changed", range=(0, 1), version=2, needs=("operation",), kinds=("action", "result"))
 def changed(event: Event) -> float | None:
     """1.0 where a file or other state was changed: a step that writes or deletes, and did not fail."""
-    if (measured := _step_with_operation(event)) is None:
+    step, kind = read_step(event), event.readings.get("operation")
+    if step is None or not isinstance(kind, str):
         return None
-    step, kind = measured
     return float(kind in ("write", "delete") and failure_line(step, kind) is None)
 
 
 @signal("infrastructure", range=(0, 1), version=2, needs=("operation",), kinds=("action", "result"))
 def infrastructure(event: Event) -> float | None:
     """1.0 where the error is outside the agent's control: network, rate limit, full disk, a server down."""
-    if (measured := _step_with_operation(event)) is None:
+    step, kind = read_step(event), event.readings.get("operation")
+    if step is None or not isinstance(kind, str):
         return None
-    step, kind = measured
     line = failure_line(step, kind)
     return float(line is not None and is_infrastructure(step, line))
-
-
-def _step_with_operation(event: Event) -> tuple[Step, str] | None:
-    step, kind = read_step(event), event.readings.get("operation")
-    return (step, kind) if step is not None and isinstance(kind, str) else None

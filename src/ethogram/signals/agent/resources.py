@@ -70,31 +70,27 @@ def _per_minute(event: Event, times: Times, count: int) -> tuple[float | None, T
     return float(sum(call[1] for call in calls)) if now - start >= MINUTE else None, (start, calls)
 
 
-@signal("calls", range=(0, math.inf), kinds=("action",))
-class CallCount:
-    """Tool calls in the last minute of the run; absent in its first, and where there are no times."""
-
+class _PerMinute:
     scope = "run"
     start: Times = (None, ())
     max_state_bytes = 16_000
 
+
+@signal("calls", range=(0, math.inf), kinds=("action",))
+class CallCount(_PerMinute):
+    """Tool calls in the last minute of the run; absent in its first, and where there are no times."""
+
     def measure(self, event: Event, state: Times, options: Options) -> tuple[float | None, Times]:
-        """Return the count and the calls so far."""
         if not event.timed or "calls" not in options.resources_monitored:
             return None, state
         return _per_minute(event, state, 1)
 
 
 @signal("file_operations", range=(0, math.inf), kinds=("action",))
-class FileOperations:
+class FileOperations(_PerMinute):
     """Files named by calls in the last minute; absent in a run's first, and where there are no times."""
 
-    scope = "run"
-    start: Times = (None, ())
-    max_state_bytes = 16_000
-
     def measure(self, event: Event, state: Times, options: Options) -> tuple[float | None, Times]:
-        """Return the count and the calls so far."""
         if not event.timed or "file_operations" not in options.resources_monitored:
             return None, state
         step = read_step(event)
@@ -120,7 +116,6 @@ class Exhaustion:
     max_state_bytes = 4_000
 
     def measure(self, event: Event, state: State, options: Options) -> tuple[str | None, State]:
-        """Return the projection in words, and the readings so far."""
         projections, readings = [], list(state)
         for place, name in enumerate(RESOURCES):
             value = event.readings.get(name)
@@ -178,7 +173,6 @@ class BudgetShare:
     max_state_bytes = 8_000
 
     def measure(self, event: Event, state: Runs) -> tuple[float | None, Runs]:
-        """Return the share and the runs so far."""
         if event.thread is None:
             return None, state
         own = short_hash(event.thread)

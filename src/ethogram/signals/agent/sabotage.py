@@ -8,8 +8,7 @@ from ..base import signal
 from .operations import DELETERS, operation_of
 from .paths import touched
 from .shell_parser import SimpleCommand, simple_commands
-from .step import Step, argument_text, words
-from .tool_calls import Call
+from .step import Call, Step, argument_text, words
 
 _SKIP = Rule(
     r"@(?:pytest\.mark\.(?:skip|xfail)|unittest\.(?:skip|expectedFailure)|Disabled|Ignore)\b|\bpytest\.skip\("

@@ -1,15 +1,19 @@
-"""Step: a tool call or its result, read from an event as plain, bounded values."""
+"""Steps: tool calls and results as plain, bounded values, and the calls that wait for their results."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import lru_cache
 from typing import Any
 
 from ...models import Event
 from ...models.arguments import command_in, path_in
 from ...models.constants import MAX_ERROR, MAX_RESULT
 from ...models.slotted import dataclass
+from ..base import remember_last
+from ..options import Options
+from .normalization import short_hash
 
 MAX_NAME = 200
 MAX_COMMAND = 4_000
@@ -43,23 +47,13 @@ class Step:
         return self.error is not None or self.exit_code not in (None, 0)
 
 
-_last: tuple[Any, str, Step | None] | None = None
-
-
 def read_step(event: Event) -> Step | None:
     """Return the step of an event; None where it is neither a call nor a result."""
-    # Many signals read the same event in turn; its attributes are the same object for all of them.
-    global _last
-    cached = _last
-    if cached is not None and cached[0] is event.attributes and cached[1] == event.kind:
-        return cached[2]
-    step = _read(event) if event.kind in ("action", "result") else None
-    _last = (event.attributes, event.kind, step)
-    return step
+    return _read(event.attributes, event.kind == "action") if event.kind in ("action", "result") else None
 
 
-def _read(event: Event) -> Step:
-    attributes, is_call = event.attributes, event.kind == "action"
+@remember_last
+def _read(attributes: Mapping[str, Any], is_call: bool) -> Step:
     arguments = _arguments(attributes.get("arguments"))
     outcome, error, code = attributes.get("result"), attributes.get("error"), attributes.get("exit_code")
     result, length = _text(outcome, MAX_RESULT), attributes.get("result_length")
@@ -159,3 +153,70 @@ def words(text: str) -> frozenset[str]:
     ['a', 'b']
     """
     return frozenset(text.split())
+
+
+# Calls waiting for their results.
+
+Pending = tuple[tuple[str, str, Mapping[str, Any]], ...]
+"""Calls without a result yet, oldest first: hashes of the call's id and batch, and summaries by name."""
+
+Calls = tuple[bool, str, Pending]
+"""Whether this run has had a result; the batch being called, '' after a result; the pending calls."""
+
+NONE: Calls = (False, "", ())
+MAX_PENDING = 32
+
+Call = tuple[Step | None, Any, str]
+"""The step if it counts at this event, the summary of its call, and its batch."""
+
+# Several signals hash the same few names.
+cached_hash = lru_cache(maxsize=64)(short_hash)
+
+
+def pair(
+    event: Event, calls: Calls, summaries: Mapping[str, Callable[[Step, Options], Any]], options: Options
+) -> tuple[Mapping[str, Call], Calls]:
+    """Return the call of an event under the name of each summary, and the pending calls.
+
+    A step counts at its result; at its call if that has the outcome, or as long as the run has had no
+    result. Consecutive calls without a result in between are one batch, whether or not the source says so.
+    """
+    step = read_step(event)
+    assert step is not None
+    has_results, batch, pending = calls
+    own_batch = _hash(step.batch) or cached_hash(event.id)
+    counts: Step | None = step
+    place = None if step.is_call else _place(pending, step)
+    if place is not None:
+        _, own_batch, known = pending[place]
+        calls = (True, "", (*pending[:place], *pending[place + 1 :]))
+    else:
+        known = {name: summarize(step, options) for name, summarize in summaries.items()}
+        if step.is_call and not step.is_outcome:
+            counts = None if has_results else step
+            batch = _hash(step.batch) or batch or own_batch
+            calls = (has_results, batch, (*pending[1 - MAX_PENDING :], (_hash(step.call_id), batch, known)))
+        else:
+            calls = (True, "", pending)
+    # A call from before another signal was added has no summary of it.
+    return {
+        name: (counts, known[name] if name in known else summarize(step, options), own_batch)
+        for name, summarize in summaries.items()
+    }, calls
+
+
+def _place(pending: Pending, step: Step) -> int | None:
+    """The pending call a result belongs to: that with its id, else the oldest without one.
+
+    A result without an id belongs to the oldest call if all have ids.
+    """
+    own = _hash(step.call_id)
+    for wanted in (own, ""):
+        for place, item in enumerate(pending):
+            if item[0] == wanted:
+                return place
+    return 0 if pending and not own else None
+
+
+def _hash(name: str) -> str:
+    return cached_hash(name) if name else ""
