@@ -28,7 +28,7 @@ from ..patterns.catalogue import load_vocabulary
 from ..patterns.library import load_patterns
 from ..signals.base import Unmeasured
 from ..signals.chat_turns import meaning_of, tuning_of, values_of
-from ..store.protocol import TALKS, Store
+from ..store.records import TALKS, Store
 from .watch import Watch
 
 

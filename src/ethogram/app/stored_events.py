@@ -8,21 +8,22 @@ from dataclasses import replace
 from datetime import datetime
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from .. import registry
 from ..errors import BadUsage
 from ..ingest import Batch, OnDisk
 from ..ingest.spill import Buckets, EventsOnDisk, row_of
 from ..language.program import Program
-from ..models import Detection, Event, micros
+from ..models import Detection, Event
 from ..models.mute import Mute
 from ..models.roles import SERVICE_ROLES
 from ..signals import plan
 from ..signals.timing import is_zone
-from ..store.protocol import LookRow, Store, SubjectRow
+from ..store.records import Store, SubjectRow
 from ..usage.audit import check_words
 from ..usage.pseudonym import Keys, Pseudonym, find_keys, name_of
+from ..usage.records import UsageLook
 from .mute import FACTS, evidence_events, mutes
 from .readings import needed
 
@@ -62,7 +63,11 @@ def gather(
     without, subjects = not_read(programs), store.subjects()
     count = sum(subject.events for subject in subjects)
     timed = all(source.timed for source in store.sources().values())
-    counts = {} if imported is None else imported.batch_fields()
+    counts: dict[str, Any] = {}
+    if imported is not None:
+        names = ("repeated", "files", "skipped", "not_events", "strays")
+        counts = {name: getattr(imported, name) for name in names}
+        counts |= {"bad": imported.faults, "bad_count": imported.bad}
     if count * IN_MEMORY <= memory:
         return Batch(store.columns(without=without), timed=timed, **counts)
     buckets = Buckets(count=min(200, max(8, count // IN_BUCKET)), folder=folder)
@@ -227,4 +232,4 @@ def note_looks(
     """Write audit lines, where the store is private; `subject` is the id that no word may contain."""
     if store.private() is not None:
         words, by = check_words(why, "why", subject), check_words(who, "who", subject)
-        store.add_looks([LookRow(micros(at), what, person, by, words) for person in people])
+        store.add_looks([UsageLook(at, what, person, by, words) for person in people])

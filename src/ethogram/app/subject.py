@@ -22,7 +22,7 @@ from ..models.event import millionths
 from ..models.record import Record
 from ..models.slotted import dataclass, field
 from ..patterns.library import Library
-from ..store.protocol import Store, SubjectRow
+from ..store.records import Store, SubjectRow
 from .readings import scored_events
 
 Trend = Annotated[str, one_of("rising", "falling", "steady", "")]

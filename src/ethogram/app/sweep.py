@@ -25,7 +25,7 @@ from ..models.mute import Mute
 from ..models.slotted import dataclass, replace
 from ..patterns.library import Library
 from ..signals import Options, plan
-from ..store.protocol import Change, Held, Store, SubjectRow, Swept, SweptDetection, Who
+from ..store.records import Change, Held, Store, SubjectRow, Swept, SweptDetection, Who
 from .readings import Copies, has_bare_steps, needed, reads_steps, reads_text, said_again, scored_events
 from .stored_events import chunks, muted_by, not_read
 

@@ -9,7 +9,7 @@ from sqlalchemy import Connection, select
 
 from ..models import Detection, format_time, moment
 from . import schema
-from .protocol import Change, SweptDetection, Who
+from .records import Change, SweptDetection, Who
 from .rows import detection_of, detection_values
 from .sql import Sql, in_pieces, run
 

@@ -11,10 +11,11 @@ from sqlalchemy import Connection
 from sqlalchemy.exc import IntegrityError
 
 from ..errors import BadEvents, BadUsage, Fault
-from ..models import Event, Reading, format_time, micros
+from ..models import Event, format_time, micros
 from . import schema
-from .protocol import Added, Clash, Clashes, Import, Place, Staged
-from .rows import Row, encode, event_of, event_values, reading_of, reading_values
+from .events import measured_readings
+from .records import Added, Clash, Clashes, Import, Place, Staged
+from .rows import Row, encode, event_of, event_values, reading_values
 from .sql import Sql, in_pieces, insert_rows, run
 
 FIELDS = ", ".join(schema.EVENT_FIELDS)
@@ -292,17 +293,12 @@ def _clash(connection: Connection, key: int, file: int, line: int, content: byte
       JOIN sources o ON o.key = e.source JOIN subjects u ON u.key = e.subject WHERE e.key = :key"""
     source, subject, *row = run(connection, query, key=key).one()
     bare = [*row[:11], None, *row[12:]]
-    for measured in ((), _measured(connection, key)):
+    for measured in ((), measured_readings(connection, [key]).get(key, ())):
         event = event_of(source, subject, tuple(bare), measured)
         if event_values(event, keep_text=False)[1] == content:
             return None
     when = f" at {format_time(event.at)}" if event.timed else f", number {event.seq}"
     return Clash(event.id, file, line, f"in the store (of {subject!r:.60}{when})")
-
-
-def _measured(connection: Connection, key: int) -> list[Reading]:
-    query = "SELECT signal, number, text, scorer, width FROM readings WHERE event = :key"
-    return [reading_of(*row) for row in run(connection, query, key=key).all()]
 
 
 def _make_subjects(connection: Connection, number: int) -> None:

@@ -17,7 +17,7 @@ from sqlalchemy import Connection
 
 from ..models import micros
 from .imports import last_key, set_meta
-from .protocol import Purged, Who
+from .records import Purged, Who
 from .sql import Sql, run
 from .states import purge_states
 from .verdicts import settle_where
@@ -63,7 +63,7 @@ class Purges(Sql):
                     counts, placeholder = replace_mentions(connection, subject)
                 _remove_name(connection, subject)
                 if not redact:
-                    counts = count_mentions(connection, subject)
+                    counts = _mentions(connection, subject, None)
             if before is not None:
                 earlier = run(connection, HORIZON, name=PURGED_BEFORE).scalar()
                 set_meta(connection, PURGED_BEFORE, max(micros(before), earlier or micros(before)))
@@ -221,11 +221,6 @@ PLACES = (
 """All tables and columns with texts that a purge leaves, except names of patterns, signals and scorers."""
 
 
-def count_mentions(connection: Connection, subject: Who | str) -> dict[str, int]:
-    """How many rows of each kind mention a subject; kinds without any are left out."""
-    return _each(connection, subject, None)
-
-
 def replace_mentions(connection: Connection, subject: Who | str) -> tuple[dict[str, int], str]:
     """Replace the id everywhere; return how many rows of each kind had it, and the placeholder.
 
@@ -238,13 +233,14 @@ def replace_mentions(connection: Connection, subject: Who | str) -> tuple[dict[s
         placeholder = "[purged]" if number == 1 else f"[purged-{number}]"
         query = "SELECT EXISTS (SELECT 1 FROM events WHERE id LIKE :like)"
         taken = run(connection, query, like=f"%{placeholder}%").scalar_one()
-    record = _each(connection, subject, placeholder)
+    record = _mentions(connection, subject, placeholder)
     if record:
         set_meta(connection, REDACTIONS, number)
     return record, placeholder
 
 
-def _each(connection: Connection, subject: Who | str, placeholder: str | None) -> dict[str, int]:
+def _mentions(connection: Connection, subject: Who | str, placeholder: str | None) -> dict[str, int]:
+    """How many rows of each kind mention a subject, without kinds that have none; a placeholder replaces it."""
     source, name = (None, subject) if isinstance(subject, str) else subject
     replace = replacer(name, _others(connection, name), placeholder or "\0")
     record: dict[str, int] = {}

@@ -21,8 +21,8 @@ from . import store
 from .detections import Detections
 from .events import Events
 from .imports import Imports
-from .protocol import Info
 from .purge import Purges
+from .records import COUNTED, Info, SourceRow
 from .schema import SCHEMA
 from .sql import driver, named_errors, run
 from .states import Privacy, States
@@ -33,7 +33,6 @@ BUSY = 30_000
 """Milliseconds to wait for another writer."""
 SYNCHRONOUS = ("normal", "full")
 PRAGMAS = ("foreign_keys = ON", "cache_size = -65536", "secure_delete = OFF")
-COUNTED = ("events", "subjects", "readings", "detections", "verdicts", "runner_states")
 
 
 @store("sqlite")
@@ -107,14 +106,14 @@ class SQLiteStore(Imports, Events, Detections, Verdicts, Sweeps, States, Purges,
             times = [None if item is None else moment(item) for item in (*run(connection, span).one(), swept)]
         beside = (self.path, Path(f"{self.path}-wal"))
         return Info(
-            url=self.url,
+            store=self.url,
             schema=SCHEMA.version,
             bytes=sum(item.stat().st_size for item in beside if item.exists()),
-            counts=counts,
-            sources=tuple(self.sources().values()),
+            **counts,
             first_at=times[0],
             last_at=times[1],
-            imports=tuple(self.imports()),
+            sources=[SourceRow(source.name, source.timed) for source in self.sources().values()],
+            unfinished_imports=[unfinished.staged for unfinished in self.imports()],
             last_sweep=times[2],
         )
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from datetime import datetime
 
+from msgspec.structs import asdict
 from sqlalchemy import Connection
 
-from ..models import micros
+from ..models import micros, moment
+from ..usage.records import UsageLook
 from .imports import set_meta
-from .protocol import TALKS, LookRow, StateRow, Who
+from .records import TALKS, SavedState, Who
 from .sql import Sql, run, run_many
 
 PRIVATE, SALT = "private", "private_salt"
@@ -42,15 +45,15 @@ class States(Sql):
             state: bytes | None = run(connection, query, name=name, key=key).scalar()
         return state
 
-    def states_of(self, subject: str) -> list[StateRow]:
+    def states_of(self, subject: str) -> list[SavedState]:
         """A subject's own states, by name and key."""
         query = """SELECT name, key, saved_us, state FROM runner_states WHERE subject = :subject
           ORDER BY name, key"""
         with self.reading() as connection:
-            rows = [StateRow(*row) for row in run(connection, query, subject=subject).all()]
-            for row in rows:
-                row.to_dict(subject)  # so that a damaged row is reported here
-        return rows
+            return [
+                SavedState(subject, kind, key, moment(saved), json.loads(state))
+                for kind, key, saved, state in run(connection, query, subject=subject).all()
+            ]
 
 
 def purge_states(connection: Connection, subject: Who | str | None, before: datetime | None) -> int:
@@ -99,21 +102,16 @@ class Privacy(Sql):
             if salt is not None:
                 set_meta(connection, SALT, salt)
 
-    def add_looks(self, looks: Iterable[LookRow]) -> None:
+    def add_looks(self, looks: Iterable[UsageLook]) -> None:
         """Write lines of the audit."""
-        insert = (
-            "INSERT INTO looks (at_us, what, person, who, why) VALUES (:at_us, :what, :person, :who, :why)"
-        )
+        insert = "INSERT INTO looks (at_us, what, person, who, why) VALUES (:at, :what, :person, :who, :why)"
         with self.writing() as connection:
-            run_many(connection, insert, [look._asdict() for look in looks])
+            run_many(connection, insert, [{**asdict(look), "at": micros(look.at)} for look in looks])
 
-    def looks(self, person: str | None = None) -> list[LookRow]:
+    def looks(self, person: str | None = None) -> list[UsageLook]:
         """The audit, oldest first: all, or the lines about one person."""
         where = "" if person is None else "WHERE person = :person"
         query = f"SELECT at_us, what, person, who, why FROM looks {where} ORDER BY key"
         with self.reading() as connection:
             values = {} if person is None else {"person": person}
-            rows = [LookRow(*row) for row in run(connection, query, **values).all()]
-            for row in rows:
-                row.to_dict()  # so that a damaged row is reported here
-        return rows
+            return [UsageLook(moment(at), *row) for at, *row in run(connection, query, **values).all()]

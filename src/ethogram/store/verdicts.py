@@ -12,7 +12,7 @@ from sqlalchemy import Connection
 from ..models import Detection, Verdict, micros, moment
 from ..risk.verdicts import Counts, Item, Slot, consensus_by_item, count_verdicts, item_of
 from . import schema
-from .protocol import Try
+from .records import Try
 from .rows import detection_of, encode
 from .sql import Sql, in_pieces, run, run_many
 
@@ -28,10 +28,6 @@ COLUMNS = f"{', '.join(FIELDS)}, judge, at_us, blind, key"
 
 class Verdicts(Sql):
     """Verdicts on detections and silences."""
-
-    def add_verdict(self, verdict: Verdict) -> None:
-        """Add a verdict beside earlier ones."""
-        self.add_verdicts([verdict])
 
     def add_verdicts(self, verdicts: Sequence[Verdict]) -> None:
         """Add all verdicts, or none."""

@@ -17,7 +17,7 @@ from ...risk.accuracy import Accuracy, accuracy
 from ...risk.agreement import Agreement, Kappa, agreement, second_look
 from ...risk.calibration import Calibration, Reliability, calibrate, probability, reliability
 from ...risk.verdicts import Counts, consensus_by_item, count_verdicts, to_percent
-from ...store.protocol import Store
+from ...store.records import Store
 from .risk import pattern_files
 
 

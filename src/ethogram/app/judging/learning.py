@@ -25,7 +25,7 @@ from ...risk.tuning import (
     learn,
     reason_not_to_learn,
 )
-from ...store.protocol import Store, Try
+from ...store.records import Store, Try
 from .replay import replayer, stored_chunks, variant
 from .risk import newest
 

@@ -15,7 +15,7 @@ from ...errors import BadPattern, Fault, did_you_mean
 from ...models import Detection, Event
 from ...patterns.catalogue import load_vocabulary
 from ...patterns.library import Library, load_patterns, places_of
-from ...store.protocol import Store, Who
+from ...store.records import Store, Who
 from ..stored_events import IN_MEMORY, chunks
 from ..sweep import SweepJob, reaches_others
 

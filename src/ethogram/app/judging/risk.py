@@ -32,7 +32,7 @@ from ...risk.scoring import (
     with_dependents,
 )
 from ...store import open_store
-from ...store.protocol import Store, Who
+from ...store.records import Store, Who
 from ..analyze import moment_of
 from ..stored_events import muted_by
 from ..subject import find_subject

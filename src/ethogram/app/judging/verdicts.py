@@ -17,7 +17,7 @@ from ...models import Detection, Verdict, format_time, parse_time
 from ...models.detection import STANDING, base_pattern
 from ...models.verdict import VERDICTS
 from ...risk.verdicts import Item, item_of
-from ...store.protocol import Store, Who
+from ...store.records import Store, Who
 from ..sweep import reaches_others
 from .replay import replayer, stored_chunks, variant
 from .risk import newest
