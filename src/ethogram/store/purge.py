@@ -240,7 +240,7 @@ def replace_mentions(connection: Connection, subject: Who | str) -> tuple[dict[s
 
 
 def _mentions(connection: Connection, subject: Who | str, placeholder: str | None) -> dict[str, int]:
-    """How many rows of each kind mention a subject, without kinds that have none; a placeholder replaces it."""
+    """How many rows of each kind mention a subject, for kinds with any; a placeholder is put there."""
     source, name = (None, subject) if isinstance(subject, str) else subject
     replace = replacer(name, _others(connection, name), placeholder or "\0")
     record: dict[str, int] = {}
