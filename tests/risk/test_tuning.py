@@ -39,7 +39,7 @@ def test_a_proposal_says_what_it_would_change():
     _, told = one_run(np.random.default_rng(3), right=0.7)
     assert isinstance(told, Proposal)
     assert told.before.confirmed + told.before.false_alarms == 60
-    assert told.lost == 0
+    assert told.lost_confirmed == 0
     assert told.after.precision == 1
     assert told.diff().splitlines()[-2:] == ["-     threshold: 0.3", f"+     threshold: {told.new:g}"]
     assert "losing 0 confirmed" in told.sentence()

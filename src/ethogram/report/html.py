@@ -270,7 +270,7 @@ def chat_page(turns: Sequence[Scored], followed: Mapping[str, Followed], *, exce
 
 def calibration_page(calibrated: Sequence[Calibrated]) -> str:
     """What confidences have meant: a reliability plot and its table for each pattern."""
-    verdicts = plural(sum(pattern.reliability.count for pattern in calibrated), "verdict")
+    verdicts = plural(sum(pattern.verdicts for pattern in calibrated), "verdict")
     return render(
         "calibration.html",
         asset("style.css") + asset("calibration.css"),

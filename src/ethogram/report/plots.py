@@ -124,9 +124,9 @@ SIZE, LEFT, BELOW = 300, 34, 34
 
 def reliability_plot(calibrated: Calibrated) -> Markup:
     """Confidence against the share that was right."""
-    pairs = zip(calibrated.calibration.confidences, calibrated.calibration.probabilities, strict=True)
+    pairs = calibrated.curve
     line = tag("polyline", points=" ".join(f"{number(_x(x))},{number(_y(y))}" for x, y in pairs))
-    groups = plural(len(calibrated.reliability.rows), "group")
+    groups = plural(len(calibrated.rows), "group")
     words = f"Reliability of {clean(calibrated.pattern, 120)}: {groups}"
     box = f"0 0 {SIZE + LEFT + 10} {SIZE + BELOW + 10}"
     drawn = (*_frame(), line, *_points(calibrated))
@@ -155,10 +155,8 @@ def _frame() -> Iterator[Markup]:
 
 
 def _points(calibrated: Calibrated) -> Iterator[Markup]:
-    for row in calibrated.reliability.rows:
-        low, high = row.interval
-        yield tag(
-            "line", x1=_x(row.confidence), x2=_x(row.confidence), y1=_y(low), y2=_y(high), class_="range"
-        )
-        title = tag("title", f"confidence {row.confidence:.2f}: {row.right} of {row.count} right")
-        yield tag("circle", title, cx=_x(row.confidence), cy=_y(row.right / row.count), r=4)
+    for row in calibrated.rows:
+        x, low, high = _x(row.said), _y(row.share_low), _y(row.share_high)
+        yield tag("line", x1=x, x2=x, y1=low, y2=high, class_="range")
+        title = tag("title", f"confidence {row.said:.2f}: {row.right} of {row.count} right")
+        yield tag("circle", title, cx=x, cy=_y(row.share), r=4)

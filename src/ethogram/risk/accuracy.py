@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ..models.record import Record, decimals
 from ..models.slotted import dataclass
-from ..stats import Interval, clopper_pearson_high, wilson
+from ..stats import clopper_pearson_high, wilson
 from .verdicts import Counts, Slot
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ class RecallBounds(Record):
 
 @dataclass(frozen=True, slots=True)
 class Precision(Record):
-    """Confirmed over judged; `value` and its 95 % `interval` (Wilson) are None below `minimum` verdicts."""
+    """Confirmed over judged; it and its 95 % interval (Wilson) are None below `minimum` verdicts."""
 
     JSON = "counts precision precision_low precision_high insufficient"
     FLAT = ("counts",)
@@ -47,35 +47,25 @@ class Precision(Record):
     minimum: int = MINIMUM
 
     @property
-    def value(self) -> float | None:
+    def precision(self) -> Ratio | None:
         """The share of judged detections that were confirmed."""
         counts = self.counts
         return counts.confirmed / counts.judged if counts.judged >= self.minimum else None
 
     @property
-    def interval(self) -> Interval | None:
-        """The 95 % interval of the value."""
-        return None if self.value is None else wilson(self.counts.confirmed, self.counts.judged)
-
-    @property
-    def precision(self) -> Ratio | None:
-        """The same as `value`."""
-        return self.value
-
-    @property
     def precision_low(self) -> Ratio | None:
         """The lower end of the interval."""
-        return None if self.interval is None else self.interval[0]
+        return None if self.precision is None else wilson(self.counts.confirmed, self.counts.judged)[0]
 
     @property
     def precision_high(self) -> Ratio | None:
         """The upper end of the interval."""
-        return None if self.interval is None else self.interval[1]
+        return None if self.precision is None else wilson(self.counts.confirmed, self.counts.judged)[1]
 
     @property
     def insufficient(self) -> Few | None:
         """How many verdicts there are and how many are needed, where there are too few."""
-        return Few(self.counts.judged, self.minimum) if self.value is None else None
+        return Few(self.counts.judged, self.minimum) if self.precision is None else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,19 +90,11 @@ class Accuracy(Record):
     silences: int = 0
 
     @property
-    def recall_at_most(self) -> float | None:
-        """The upper bound of recall."""
-        return recall_at_most(self.whole.counts, self.unjudged)
-
-    @property
-    def recall_at_least(self) -> float | None:
-        """The lower bound of recall; None where the number of silences is unknown."""
-        return recall_at_least(self.whole.counts, self.silences) if self.silences else None
-
-    @property
     def recall(self) -> RecallBounds:
-        """Both bounds of recall."""
-        return RecallBounds(self.recall_at_least, self.recall_at_most)
+        """Bounds of recall; there is no lower one where the number of silences is unknown."""
+        counts = self.whole.counts
+        at_least = recall_at_least(counts, self.silences) if self.silences else None
+        return RecallBounds(at_least, recall_at_most(counts, self.unjudged))
 
 
 def accuracy(
