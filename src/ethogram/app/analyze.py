@@ -14,7 +14,6 @@ from ..engine.detect import find
 from ..errors import BadUsage
 from ..ingest import Batch, Limits, OnDisk, events_of, gather_events, read_frame
 from ..ingest.collector import checked_events, latest_time
-from ..language.history import CAP
 from ..models import EPOCH, Event, parse_time
 from ..patterns.catalogue import known_ranges, load_vocabulary
 from ..patterns.library import Library, load_patterns, without_combinations
@@ -178,7 +177,6 @@ def analyze_gathered(
     *,
     as_of: datetime | None = None,
     settings: Settings | None = None,
-    cap: int = CAP,
     traced: bool = False,
     evaluate: Evaluate | None = None,
 ) -> Analysis:
@@ -194,17 +192,17 @@ def analyze_gathered(
         ours = settings_for(settings or Settings(), found.scorer)
         try:
             found.must_not_have_stopped()
-            analysis = analyze_gathered(scored, library, as_of=as_of, settings=ours, cap=cap, traced=traced)
+            analysis = analyze_gathered(scored, library, as_of=as_of, settings=ours, traced=traced)
         finally:
             if isinstance(scored, OnDisk):
                 scored.close()
         return replace(analysis, evaluated=found.to_dict())
     if isinstance(gathered, Batch):
-        return analyze_batch(gathered, library, as_of=as_of, settings=settings, cap=cap, traced=traced)
+        return analyze_batch(gathered, library, as_of=as_of, settings=settings, traced=traced)
     from .out_of_core import analyze_on_disk
 
     settings = settings or Settings()
-    return analyze_on_disk(gathered, library, settings, as_of=as_of, cap=cap, traced=traced)
+    return analyze_on_disk(gathered, library, settings, as_of=as_of, traced=traced)
 
 
 def analyze_batch(
@@ -213,7 +211,6 @@ def analyze_batch(
     *,
     as_of: datetime | None = None,
     settings: Settings | None = None,
-    cap: int = CAP,
     traced: bool = False,
 ) -> Analysis:
     """The analysis of events that are in memory."""
@@ -224,7 +221,7 @@ def analyze_batch(
     programs = library.programs
     events = batch.events.until(asked)
     scored, unused, unmeasured = scored_events(events, programs, settings)
-    found = find(programs, scored, as_of=asked, cap=cap)
+    found = find(programs, scored, as_of=asked)
     vocabulary = load_vocabulary(settings.signals)
     analysis = summed_up(library, found, batch, asked if as_of or batch.events else None)
     return analysis.with_counts(

@@ -8,12 +8,11 @@ import signal
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
 from heapq import merge
 from pathlib import Path
-from typing import Any, BinaryIO
+from subprocess import PIPE
 
 from ..config import Settings
 from ..engine.out_of_core import Part, Whole, find_part
@@ -32,9 +31,8 @@ from ..ingest.spill import (
     rows_of,
     write_rows,
 )
-from ..language.history import CAP
 from ..language.program import Program
-from ..models import EPOCH, Detection
+from ..models import EPOCH, Detection, Event
 from ..models.slotted import dataclass, replace
 from ..patterns.catalogue import load_vocabulary
 from ..patterns.library import Library
@@ -45,29 +43,39 @@ from .result import MOST as MOST_UNREAD
 from .result import Analysis, joined, known_signals, summed_up, unread
 from .traces import Traces, joined_traces, trace
 
-# Workers: buckets looked at one after the other, or by a few processes of our own at once.
-#
-# The processes are started as programs, not forked from this one: a fork would copy locks that threads of
-# the caller hold, and `multiprocessing` would run the caller's script again.
-
 MOST = 2
 WORTH_IT = 16 * 2**20
 """Bytes in buckets from which on starting processes, half a second each, is made up for."""
-LENGTH = 8
 START = "from ethogram.app.out_of_core import work; work()"
 
 
 def in_turn(job: Job, paths: Sequence[Path], workers: int | None = None) -> Iterator[Looked]:
     """What is in each bucket, in the order of the paths. `workers`: 0 is this process alone."""
-
     paths = [path for path in paths if path.exists()]
     if workers is None:
         workers = _worth(job, paths)
     if workers < 1:
         yield from (look_at(job, path) for path in paths)
         return
-    with _Workers(job, workers) as crew:
-        yield from crew.map(paths)
+    # Started as programs, not forked from this one: a fork would copy locks that threads of the caller hold,
+    # and `multiprocessing` would run the caller's script again. -P and the path: what they import is what we
+    # import, not what lies in the working directory.
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(item for item in sys.path if item)}
+    command = [sys.executable, "-P", "-c", START]
+    started = [subprocess.Popen(command, stdin=PIPE, stdout=PIPE, env=env) for _ in range(workers)]
+    try:
+        for number, process in enumerate(started):
+            with process.stdin as pipe:  # type: ignore[union-attr]
+                pickle.dump((job, paths[number::workers]), pipe)
+        # Each waits with its next answer until the last was taken, so that few are held at a time.
+        for number in range(len(paths)):
+            yield _answer(started[number % workers])
+    finally:
+        # After Ctrl-C they are in the middle of something nobody waits for any more.
+        for process in started:
+            process.kill()
+            process.stdout.close()  # type: ignore[union-attr]
+            process.wait()
 
 
 def _worth(job: Job, paths: Iterable[Path]) -> int:
@@ -80,85 +88,55 @@ def _worth(job: Job, paths: Iterable[Path]) -> int:
     return cores if ours and enough and cores > 1 else 0
 
 
-class _Workers:
-    """Processes that each look at one bucket at a time."""
-
-    def __init__(self, job: Job, count: int) -> None:
-        # -P and the path: what they import is what we import, not what lies in the working directory.
-        env = {**os.environ, "PYTHONPATH": os.pathsep.join(item for item in sys.path if item)}
-        self._all: list[subprocess.Popen[bytes]] = []
-        for _ in range(count):
-            command = [sys.executable, "-P", "-c", START]
-            started = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=env)
-            self._all.append(started)
-        self._free = list(self._all)
-        self._job = job
-        self._pool = ThreadPoolExecutor(count)
-
-    def __enter__(self) -> _Workers:
-        packed = pickle.dumps(self._job)
-        for item in self._all:
-            _send(item.stdin, packed)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        # After Ctrl-C they are in the middle of something nobody waits for any more.
-        for item in self._all:
-            item.kill()
-        self._pool.shutdown(cancel_futures=True)
-        for item in self._all:
-            for pipe in (item.stdin, item.stdout):
-                if pipe is not None:
-                    pipe.close()
-            item.wait()
-
-    def map(self, paths: Sequence[Path]) -> Iterator[Looked]:
-        """What is in each bucket. Few answers are held at a time."""
-        return self._pool.map(self._ask, paths)
-
-    def _ask(self, path: Path) -> Looked:
-        item = self._free.pop()
-        try:
-            _send(item.stdin, os.fsencode(path))
-            answer = _receive(item.stdout)
-        except OSError:
-            answer = b""
-        if not answer:
-            raise EthogramError("a process that looked at a part of the events died; is memory short?")
-        value: Any = pickle.loads(answer)
-        if isinstance(value, BaseException):
-            raise value
-        self._free.append(item)
-        looked: Looked = value
-        return looked
+def _answer(process: subprocess.Popen[bytes]) -> Looked:
+    try:
+        answer: Looked | BaseException = pickle.load(process.stdout)  # type: ignore[arg-type]
+    except (EOFError, pickle.UnpicklingError):
+        raise EthogramError("a process that looked at a part of the events died; is memory short?") from None
+    if isinstance(answer, BaseException):
+        raise answer
+    return answer
 
 
 def work() -> None:
-    """What such a process does: a job comes in, then one path after the other, until nothing comes."""
-
+    """What such a process does: a job and paths come in, and what is in each bucket goes out."""
     # Ctrl-C reaches the whole group; whoever started us decides what becomes of it.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    come, go = sys.stdin.buffer, sys.stdout.buffer
-    sys.stdout = sys.stderr
-    job: Job = pickle.loads(_receive(come))
-    while path := _receive(come):
+    out, sys.stdout = sys.stdout.buffer, sys.stderr
+    job, paths = pickle.load(sys.stdin.buffer)
+    for path in paths:
         try:
-            answer: object = look_at(job, Path(os.fsdecode(path)))
+            answer: object = look_at(job, path)
         except Exception as error:
             answer = error
-        _send(go, pickle.dumps(answer, pickle.HIGHEST_PROTOCOL))
+        pickle.dump(answer, out, pickle.HIGHEST_PROTOCOL)
+        out.flush()
 
 
-def _send(pipe: Any, content: bytes) -> None:
-    pipe.write(len(content).to_bytes(LENGTH, "little"))
-    pipe.write(content)
-    pipe.flush()
+class OrderedEvents:
+    """The events of buckets in order of time, for any number of iterations; `folder` holds them meanwhile."""
+
+    def __init__(self, paths: Iterable[Path], folder: Path, read: Callable[[Path], Iterable[Event]]) -> None:
+        self._paths = []
+        for path in paths:
+            self._paths.append(folder / f"{path.name}.sorted")
+            write_rows(self._paths[-1], map(row_of, read(path)))
+
+    def __iter__(self) -> Iterator[Event]:
+        return merge(*(map(event_of_row, rows_of(path)) for path in self._paths), key=by_order)
 
 
-def _receive(pipe: BinaryIO | Any) -> bytes:
-    """The next message; b"" where there is none."""
-    head = pipe.read(LENGTH)
-    return pipe.read(int.from_bytes(head, "little")) if len(head) == LENGTH else b""
+def in_buckets(events: Iterable[Event], count: int, folder: Path | None = None) -> Buckets:
+    """The events in so many buckets on disk; the caller closes them."""
+    buckets = Buckets(count=count, folder=folder)
+    try:
+        for number, event in enumerate(events):
+            buckets.put(row_of(event, number))
+        buckets.flush()
+    except BaseException:
+        buckets.close()
+        raise
+    return buckets
 
 
 # Analyze events on disk: bucket by bucket, on two cores where there is enough to do.
@@ -173,7 +151,6 @@ class Job:
     programs: tuple[Program, ...]
     settings: Settings
     as_of: datetime
-    cap: int
     measured: bool = False
 
 
@@ -195,7 +172,6 @@ def analyze_on_disk(
     settings: Settings,
     *,
     as_of: datetime | None = None,
-    cap: int = CAP,
     traced: bool = False,
     workers: int | None = None,
 ) -> Analysis:
@@ -203,7 +179,7 @@ def analyze_on_disk(
     asked = as_of or on_disk.newest or EPOCH
     if asked.tzinfo is None:
         raise BadUsage("as_of needs a time zone: datetime(..., tzinfo=UTC)")
-    job = Job(library.programs, settings, asked, cap)
+    job = Job(library.programs, settings, asked)
     whole, seen = Whole(library.programs, asked), Seen()
     with Prepared(on_disk.events, job) as prepared:
         seen.unused += prepared.unused
@@ -256,7 +232,7 @@ def look_at(job: Job, path: Path) -> Looked:
     scored, unused, unmeasured = _scored(job, events)
     known = known_signals(job.programs, load_vocabulary(job.settings.signals))
     names = events.unknown_readings(known, 10 * MOST_UNREAD)
-    part = find_part(job.programs, scored, as_of=job.as_of, cap=job.cap)
+    part = find_part(job.programs, scored, as_of=job.as_of)
     return Looked(part, len(events), events.count_subjects(), unused, unmeasured, names)
 
 
@@ -286,15 +262,8 @@ class Prepared:
         self._made: Buckets | None = None
 
     def __enter__(self) -> Prepared:
-        old = self.buckets
-        if looks_beyond_subjects(self.job.programs) and not self._is_silent(old):
-            self._made = Buckets(count=len(old.paths), folder=old.folder)
-            try:
-                self._measure(old, self._made)
-            except BaseException:
-                self._made.close()
-                raise
-            self.buckets = self._made
+        if looks_beyond_subjects(self.job.programs) and not self._is_silent(self.buckets):
+            self.buckets = self._made = self._measured(self.buckets)
             self.job = replace(self.job, measured=True)
         return self
 
@@ -309,17 +278,20 @@ class Prepared:
         measurer = measurer_of(self.job.programs, self.job.settings)
         return not any(measurer.needs(buckets.kinds, buckets.fields, buckets.readings).values())
 
-    def _measure(self, old: BucketFolder, new: Buckets) -> None:
+    def _measured(self, old: BucketFolder) -> Buckets:
         job, measurer = self.job, measurer_of(self.job.programs, self.job.settings)
-        for path in old.paths:
-            supplied, unused = only_scorers(_read(path, job.as_of), job.settings.scorers)
+
+        def supplied(path: Path) -> EventSequence:
+            events, unused = only_scorers(_read(path, job.as_of), job.settings.scorers)
             self.unused += unused
-            write_rows(new.folder / f"{path.name}.sorted", map(row_of, supplied))
-        streams = (map(event_of_row, rows_of(new.folder / f"{path.name}.sorted")) for path in old.paths)
-        for number, event in enumerate(merge(*streams, key=by_order)):
-            new.put(row_of(measurer.measure(without_steps(event)), number))
-        new.flush()
+            return events
+
+        with Buckets(count=1, folder=old.folder) as scratch:
+            events = OrderedEvents(old.paths, scratch.folder, supplied)
+            measured = (measurer.measure(without_steps(event)) for event in events)
+            new = in_buckets(measured, len(old.paths), old.folder)
         self.unmeasured += measurer.unmeasured
+        return new
 
 
 def _traces(analysis: Analysis, prepared: Prepared) -> Traces:

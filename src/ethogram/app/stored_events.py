@@ -7,13 +7,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from itertools import chain
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .. import registry
 from ..errors import BadUsage
 from ..ingest import Batch, OnDisk
-from ..ingest.spill import Buckets, EventsOnDisk, row_of
+from ..ingest.spill import EventsOnDisk
 from ..language.program import Program
 from ..models import Detection, Event
 from ..models.mute import Mute
@@ -54,7 +53,6 @@ def gather(
     *,
     memory: int,
     imported: Imported | None = None,
-    folder: Path | None = None,
 ) -> Batch | OnDisk:
     """All events of a store, with the counts of an import into it: in memory, or on disk if too many.
 
@@ -70,15 +68,11 @@ def gather(
         counts |= {"bad": imported.faults, "bad_count": imported.bad}
     if count * IN_MEMORY <= memory:
         return Batch(store.columns(without=without), timed=timed, **counts)
-    buckets = Buckets(count=min(200, max(8, count // IN_BUCKET)), folder=folder)
-    try:
-        pieces = (store.columns([row.who for row in chunk], without=without) for chunk in chunks(subjects))
-        for number, event in enumerate(chain.from_iterable(pieces)):
-            buckets.put(row_of(event, number))
-        buckets.flush()
-    except BaseException:
-        buckets.close()
-        raise
+    from .out_of_core import in_buckets
+
+    pieces = (store.columns([row.who for row in chunk], without=without) for chunk in chunks(subjects))
+    events = chain.from_iterable(pieces)
+    buckets = in_buckets(events, min(200, max(8, count // IN_BUCKET)))
     return OnDisk(EventsOnDisk(buckets), timed=timed, **counts)
 
 
