@@ -403,7 +403,6 @@ def test_what_was_judged_long_ago_is_counted_and_its_verdicts_go(store):
     again = [said(of="d1", by="lee", days=20), said(of="d3")]
     again.append(said("missed", None, by="x", subject="bo", first_event="a", last_event="b", source="forum"))
     assert store.settled(again) == [again[0], again[2]]
-    assert store.settled_detections() == {"d1", "d2"}
     assert store.settled_verdicts() == {"d1": "confirmed", "d2": "false_alarm"}
     assert store.has_verdicts()
 
@@ -438,7 +437,7 @@ def test_a_purge_leaves_the_counts_of_verdicts_and_no_name(store):
     store.purge(before=NOON + HOUR)
     # The silence of the other source had no events here to begin with.
     assert sum(store.verdict_counts().values(), Counts()) == Counts(disputed=1, missed=2, confirmed=1)
-    assert "ann" not in repr((store.verdict_counts(), store.settled_detections()))
+    assert "ann" not in repr((store.verdict_counts(), store.settled_verdicts()))
 
 
 def test_a_purge_forgets_that_something_was_counted_before(store):
@@ -446,7 +445,7 @@ def test_a_purge_forgets_that_something_was_counted_before(store):
     store.add_verdicts([said()])
     store.settle_verdicts(NOON + HOUR)
     store.purge(subject="ann")
-    assert not store.settled_detections()
+    assert not store.settled_verdicts()
     assert sum(store.verdict_counts().values(), Counts()) == Counts(confirmed=1)
 
 

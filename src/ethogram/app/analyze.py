@@ -19,27 +19,13 @@ from ..patterns.catalogue import known_ranges, load_vocabulary
 from ..patterns.library import Library, load_patterns, without_combinations
 from ..patterns.settings_check import check_patterns
 from .mute import add_excerpts, mute
-from .readings import measured_events, names_used, scored_events
-from .result import Analysis, Checked, insufficient_record, known_signals, strange, summed_up, unread
+from .readings import scored_events
+from .result import Analysis, known_signals, strange, summed_up, unread
 from .traces import Traces, trace
 
 if TYPE_CHECKING:
     from ..evaluators.base import Evaluator
     from .evaluation.scoring import Evaluate
-
-# Analyze: events in, detections out, with what was quiet and what could not be judged.
-
-__all__ = [
-    "Analysis",
-    "Checked",
-    "analyze",
-    "analyze_batch",
-    "analyze_gathered",
-    "insufficient_record",
-    "load_library",
-    "measured_events",
-    "names_used",
-]
 
 
 class ArrowStream(Protocol):
@@ -216,8 +202,6 @@ def analyze_batch(
     """The analysis of events that are in memory."""
     settings = settings or Settings()
     asked = as_of or (batch.events[-1].at if batch.events else EPOCH)
-    if asked.tzinfo is None:
-        raise BadUsage("as_of needs a time zone: datetime(..., tzinfo=UTC)")
     programs = library.programs
     events = batch.events.until(asked)
     scored, unused, unmeasured = scored_events(events, programs, settings)
@@ -234,9 +218,6 @@ def analyze_batch(
         ),
         traces=trace(analysis.every, scored, asked) if traced else Traces(),
     )
-
-
-# Excerpts: what the events of the evidence say, masked, where somebody asked for it.
 
 
 def with_excerpts(analysis: Analysis, events: Iterable[Event]) -> Analysis:

@@ -10,7 +10,7 @@ from ..data import DATA
 from ..engine.match import InsufficientHistories
 from ..errors import BadUsage, EthogramError
 from ..files import write_whole
-from .analyze import Analysis, Checked
+from .result import Analysis, Checked
 from .traces import Traces
 
 EXAMPLES = DATA / "examples"

@@ -16,7 +16,7 @@ from subprocess import PIPE
 
 from ..config import Settings
 from ..engine.out_of_core import Part, Whole, find_part
-from ..errors import BadUsage, EthogramError
+from ..errors import EthogramError
 from ..ingest import OnDisk
 from ..ingest.batch import EventSequence, Unknown
 from ..ingest.ordering import by_order
@@ -139,8 +139,6 @@ def in_buckets(events: Iterable[Event], count: int, folder: Path | None = None) 
     return buckets
 
 
-# Analyze events on disk: bucket by bucket, on two cores where there is enough to do.
-
 Counts = Counter[tuple[str, str]]
 
 
@@ -177,8 +175,6 @@ def analyze_on_disk(
 ) -> Analysis:
     """What the same events in memory give, with one bucket of them in memory for each worker."""
     asked = as_of or on_disk.newest or EPOCH
-    if asked.tzinfo is None:
-        raise BadUsage("as_of needs a time zone: datetime(..., tzinfo=UTC)")
     job = Job(library.programs, settings, asked)
     whole, seen = Whole(library.programs, asked), Seen()
     with Prepared(on_disk.events, job) as prepared:

@@ -84,22 +84,15 @@ class LaneRow(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Lane(Record):
-    """Where one agent worked, step by step: one row for each folder, one mark for every `per_cell` steps.
+    """Where one agent worked, step by step: one row a folder, one mark for every `steps_per_mark` steps.
 
     Names of rows are relative to `under`, the folder they share.
     """
 
-    JSON = "subject under steps_per_mark rows"
-
     subject: Name
     under: str
-    per_cell: int
+    steps_per_mark: Ordinal
     rows: tuple[LaneRow, ...]
-
-    @property
-    def steps_per_mark(self) -> Ordinal:
-        """How many steps one mark stands for."""
-        return self.per_cell
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,7 +178,7 @@ def narrowed(lane: Lane, width: int) -> Lane:
     """Return the lane with at most so many marks in a row.
 
     >>> narrowed(Lane("a", "", 1, (LaneRow("x/", "rrw-"),)), 2)
-    Lane(subject='a', under='', per_cell=2, rows=(LaneRow(name='x/', marks='rw'),))
+    Lane(subject='a', under='', steps_per_mark=2, rows=(LaneRow(name='x/', marks='rw'),))
     """
     cells = max((len(marks) for _, marks in lane.rows), default=0)
     by = -(-cells // width) or 1
@@ -193,7 +186,7 @@ def narrowed(lane: Lane, width: int) -> Lane:
         LaneRow(name, "".join(reduce(_strongest, marks[i : i + by]) for i in range(0, len(marks), by)))
         for name, marks in lane.rows
     )
-    return Lane(lane.subject, lane.under, lane.per_cell * by, rows)
+    return Lane(lane.subject, lane.under, lane.steps_per_mark * by, rows)
 
 
 def _mark(step: RunStep) -> str:

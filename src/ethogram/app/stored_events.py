@@ -23,7 +23,7 @@ from ..store.records import Store, SubjectRow
 from ..usage.audit import check_words
 from ..usage.pseudonym import Keys, Pseudonym, find_keys, name_of
 from ..usage.records import UsageLook
-from .mute import FACTS, evidence_events, mutes
+from .mute import ask_for_facts, evidence_events, muted_by
 from .readings import needed
 
 if TYPE_CHECKING:
@@ -96,16 +96,15 @@ def not_read(programs: Iterable[Program]) -> list[str]:
     return [name for name in registry.signals.names() if name not in wanted]
 
 
-def muted_by(
-    entries: Iterable[Mute], detections: Sequence[Detection], store: Store, now: datetime
-) -> Callable[[Detection], bool]:
-    """A function that says whether an entry mutes a detection of a store at this moment."""
-    active = [entry for entry in entries if not entry.is_expired(now)]
+def mutes_in(
+    entries: Sequence[Mute], detections: Sequence[Detection], store: Store, now: datetime
+) -> Callable[[Detection], Mute | None]:
+    """A function that returns the entry that mutes a detection of a store at this moment."""
     events: Mapping[tuple[str, str], Event] = {}
-    if detections and any(FACTS.keys() & entry.asks.keys() for entry in active):
+    if detections and ask_for_facts(entries):
         whose = {(item.source, item.subject) for item in detections}
         events = evidence_events(detections, store.events(whose))
-    return lambda detection: any(mutes(entry, detection, events) for entry in active)
+    return lambda detection: muted_by(entries, detection, events, now)
 
 
 def private_event(event: Event, keys: Keys) -> Event:

@@ -27,7 +27,7 @@ from ..patterns.library import Library
 from ..signals import Options, plan
 from ..store.records import Change, Held, Store, SubjectRow, Swept, SweptDetection, Who
 from .readings import Copies, has_bare_steps, needed, reads_steps, reads_text, said_again, scored_events
-from .stored_events import chunks, muted_by, not_read
+from .stored_events import chunks, mutes_in, not_read
 
 LATEST = 2**62
 """Microseconds; a deadline after it never comes."""
@@ -261,8 +261,8 @@ def _with_copies(event: Event, copies: Copies) -> Event:
 
 def mute_changes(done: Sweep, entries: Sequence[Mute], store: Store, now: datetime) -> Sweep:
     """The sweep with the changes that an entry mutes at this moment set apart."""
-    is_muted = muted_by(entries, [change.detection for change in done.changes], store, now)
-    muted = tuple(change for change in done.changes if is_muted(change.detection))
+    muting = mutes_in(entries, [change.detection for change in done.changes], store, now)
+    muted = tuple(change for change in done.changes if muting(change.detection))
     changes = tuple(change for change in done.changes if change not in muted)
     return replace(done, changes=changes, muted=muted)
 

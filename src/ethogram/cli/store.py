@@ -12,8 +12,8 @@ from . import options as o
 from .output import Progress, emit, write_json, write_line
 
 if TYPE_CHECKING:
-    from ..app.analyze import Analysis
     from ..app.importing import Imported
+    from ..app.result import Analysis
     from ..config import Settings
     from ..ingest import Batch, OnDisk
     from ..patterns.library import Library

@@ -20,9 +20,9 @@ from .coverage import Coverage
 from .wording import clean, plural, stamp
 
 if TYPE_CHECKING:
-    from ..app.analyze import Analysis
     from ..app.chat import Followed, Scored
     from ..app.judging.accuracy import Calibrated
+    from ..app.result import Analysis
     from ..app.run_record import Run, RunEpisode
     from ..models import Detection, Evidence
 

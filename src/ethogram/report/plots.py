@@ -30,19 +30,19 @@ def lane_part(lane: Lane, run: Run) -> Markup:
 
     cells = max((len(marks) for _, marks in lane.rows), default=1)
     under = f" under {clean(lane.under)}" if lane.under else ""
-    each = "one cell per step" if lane.per_cell == 1 else f"one cell per {lane.per_cell} steps"
+    each = "one cell per step" if lane.steps_per_mark == 1 else f"one cell per {lane.steps_per_mark} steps"
     legend = [tag("span", _key(mark), f" {words}", class_="legend") for mark, words in MARKS.items()]
     head = tag("p", f"Paths of {clean(lane.subject, 60)}{under}, {each}: ", *legend, class_="note")
     bars = [
         _bar(first, last, episode, cells)
-        for first, last, episode in episode_cells(run, lane.subject, lane.per_cell)
+        for first, last, episode in episode_cells(run, lane.subject, lane.steps_per_mark)
     ]
     rows = [_lane_row("detected", "detected", bars)]
     for name, marks in lane.rows:
         drawn = []
         for index, mark in enumerate(marks):
             if mark != NOTHING:
-                first, last = index * lane.per_cell + 1, (index + 1) * lane.per_cell
+                first, last = index * lane.steps_per_mark + 1, (index + 1) * lane.steps_per_mark
                 steps = f"step {first}" if first == last else f"steps {first} to {last}"
                 title = f"{clean(name, 60)}, {steps}: {MARKS[mark]}"
                 drawn.append(_rect(mark, 100 * index / cells, 100 / cells, title))

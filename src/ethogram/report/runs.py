@@ -240,11 +240,11 @@ def lane_lines(lane: Lane, run: Run) -> Iterator[str]:
     from ..app.run_record import narrowed
 
     lane = narrowed(lane, CELLS)
-    each = "one mark per step" if lane.per_cell == 1 else f"one mark per {lane.per_cell} steps"
+    each = "one mark per step" if lane.steps_per_mark == 1 else f"one mark per {lane.steps_per_mark} steps"
     under = f" under {clean(lane.under)}" if lane.under else ""
     yield f"Paths of {clean(lane.subject)}{under} ({each}: r read, w changed, x failed, . other)"
     yield from (f"  {marks}  {clean(name)}" for name, marks in lane.rows)
     cells = [" "] * max(len(marks) for _, marks in lane.rows)
-    for first, last, _ in episode_cells(run, lane.subject, lane.per_cell):
+    for first, last, _ in episode_cells(run, lane.subject, lane.steps_per_mark):
         cells[first : last + 1] = "^" * (last + 1 - first)
     yield f"  {''.join(cells)}  detected"

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.table import Table
 
-    from ..app.analyze import Analysis
+    from ..app.result import Analysis
     from ..app.run_record import Run, RunEpisode
     from ..app.sweep import Sweep
     from ..ingest import Gathered

@@ -231,9 +231,14 @@ def move(connection: Connection, number: int, *, skip_clashes: bool = False) -> 
 
 def last_key(connection: Connection) -> int:
     """The highest key of an event so far; keys are never reused, even after a purge."""
-    keys = "SELECT coalesce(max(key), 0) FROM events"
-    saved = "SELECT coalesce(max(value), 0) FROM meta WHERE name = 'last_key'"
-    return max(int(run(connection, query).scalar_one()) for query in (keys, saved))
+    highest = run(connection, "SELECT coalesce(max(key), 0) FROM events").scalar_one()
+    return max(int(highest), get_meta(connection, "last_key") or 0)
+
+
+def get_meta(connection: Connection, name: str) -> int | None:
+    """A number in the table `meta`, or None."""
+    number: int | None = run(connection, "SELECT value FROM meta WHERE name = :name", name=name).scalar()
+    return number
 
 
 def set_meta(connection: Connection, name: str, value: int) -> None:

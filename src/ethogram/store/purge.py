@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import Connection
 
 from ..models import micros
-from .imports import last_key, set_meta
+from .imports import get_meta, last_key, set_meta
 from .records import Purged, Who
 from .sql import Sql, run
 from .states import purge_states
@@ -26,7 +26,6 @@ PURGED_BEFORE = "purged_before_us"
 REDACTIONS = "redactions"
 WHOLE, WORD, JSON = "whole", "word", "json"
 OF_SOURCE = "source = (SELECT o.key FROM sources o WHERE o.name = :source)"
-HORIZON = "SELECT value FROM meta WHERE name = :name"
 
 
 class Purges(Sql):
@@ -65,7 +64,7 @@ class Purges(Sql):
                 if not redact:
                     counts = _mentions(connection, subject, None)
             if before is not None:
-                earlier = run(connection, HORIZON, name=PURGED_BEFORE).scalar()
+                earlier = get_meta(connection, PURGED_BEFORE)
                 set_meta(connection, PURGED_BEFORE, max(micros(before), earlier or micros(before)))
         return Purged(events, detections, self.scrub(), states, counts, placeholder)
 
@@ -79,8 +78,7 @@ class Purges(Sql):
     def purged_before(self) -> int | None:
         """Microseconds since 1970 before which something was purged, if anything was."""
         with self.reading() as connection:
-            number: int | None = run(connection, HORIZON, name=PURGED_BEFORE).scalar()
-        return number
+            return get_meta(connection, PURGED_BEFORE)
 
 
 def _values(subject: Who | str | None, before: datetime | None = None) -> dict[str, Any]:
@@ -226,7 +224,7 @@ def replace_mentions(connection: Connection, subject: Who | str) -> tuple[dict[s
 
     It is `[purged]`, then `[purged-2]` and so on, so that two ids of events never become the same.
     """
-    number = int(run(connection, "SELECT max(value) FROM meta WHERE name = :n", n=REDACTIONS).scalar() or 0)
+    number = get_meta(connection, REDACTIONS) or 0
     taken = True
     while taken:
         number += 1

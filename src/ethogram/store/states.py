@@ -11,7 +11,7 @@ from sqlalchemy import Connection
 
 from ..models import micros, moment
 from ..usage.records import UsageLook
-from .imports import set_meta
+from .imports import get_meta, set_meta
 from .records import TALKS, SavedState, Who
 from .sql import Sql, run, run_many
 
@@ -82,21 +82,18 @@ class Privacy(Sql):
 
     def private(self) -> int | None:
         """The check of the key; None where names are stored as they are."""
-        return self._number(PRIVATE)
+        with self.reading() as connection:
+            return get_meta(connection, PRIVATE)
 
     def private_salt(self) -> int | None:
         """The store's own random number, part of every pseudonym; None in those of the first scheme."""
-        return self._number(SALT)
-
-    def _number(self, name: str) -> int | None:
         with self.reading() as connection:
-            number: int | None = run(connection, "SELECT value FROM meta WHERE name = :n", n=name).scalar()
-        return number
+            return get_meta(connection, SALT)
 
     def make_private(self, check: int, salt: int | None = None) -> None:
         """Mark the store as one of pseudonyms; one that is marked stays as it is."""
         with self.writing() as connection:
-            if run(connection, "SELECT 1 FROM meta WHERE name = :n", n=PRIVATE).first() is not None:
+            if get_meta(connection, PRIVATE) is not None:
                 return
             set_meta(connection, PRIVATE, check)
             if salt is not None:

@@ -65,13 +65,8 @@ class Verdicts(Sql):
                 if run(connection, query, **_item(verdict)).first() is not None
             ]
 
-    def settled_detections(self) -> frozenset[str]:
-        """Ids of detections whose verdicts were counted and removed."""
-        with self.reading() as connection:
-            return frozenset(run(connection, "SELECT detection FROM settled").scalars().all()) - {""}
-
     def settled_verdicts(self) -> dict[str, str]:
-        """The joint verdict on each of these detections: confirmed, false_alarm or disputed."""
+        """The joint verdict on detections whose verdicts were counted and removed, by their ids."""
         query = "SELECT detection, verdict FROM settled WHERE detection <> ''"
         with self.reading() as connection:
             return {str(item): str(verdict) for item, verdict in run(connection, query).all()}

@@ -42,7 +42,7 @@ def accuracies(
     for slot, count in new.items():
         counts[slot] = counts.get(slot, Counts()) + count
     names = sorted({slot.pattern for slot in counts if _matches(slot.pattern, pattern)})
-    judged |= store.settled_detections()
+    judged |= store.settled_verdicts().keys()
     unjudged = Counter(
         (item.pattern, item.version)
         for item in store.detections(patterns=names, states=STANDING)

@@ -34,7 +34,7 @@ from ...risk.scoring import (
 from ...store import open_store
 from ...store.records import Store, Who
 from ..analyze import moment_of
-from ..stored_events import muted_by
+from ..stored_events import mutes_in
 from ..subject import find_subject
 
 SETTLED = {"confirmed": 1, "false_alarm": -1}
@@ -208,8 +208,8 @@ def _counting(
 
     detections = [item for item in store.detections(**only, parts=False) if is_on(item)]
     muted = muted or Muted()
-    is_muted = muted_by(muted.entries, detections, store, muted.now)
-    return [item for item in detections if not is_muted(item)]
+    muting = mutes_in(muted.entries, detections, store, muted.now)
+    return [item for item in detections if muting(item) is None]
 
 
 def _context(store: Store, settings: Settings) -> RiskContext:
