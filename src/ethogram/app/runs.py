@@ -16,15 +16,19 @@ from ..ingest.spill import EventsOnDisk
 from ..models import Detection, Event, rank
 from ..signals import Measurer, Options
 from .readings import only_scorers
-from .run_record import Agent, Repeated, Run, RunEpisode, lane_of
-from .run_steps import (
+from .run_record import (
     KEYS,
     READINGS,
+    Agent,
     AgentSteps,
+    Repeated,
+    Run,
+    RunEpisode,
     RunStep,
     add_number,
     failure_of,
     has_changed,
+    lane_of,
     operation_at,
     path_of,
     short,

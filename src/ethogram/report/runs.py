@@ -144,7 +144,7 @@ def evidence_steps(
     detections: Iterable[Detection], events: Any, runs: Sequence[Run]
 ) -> dict[tuple[str, str], Action]:
     """(source, event id) -> step, for the evidence of these detections that lies in one of the runs."""
-    from ..app.run_steps import AgentSteps
+    from ..app.run_record import AgentSteps
     from ..app.runs import batches_of
 
     known = {(run.source, run.thread) for run in runs}
@@ -173,7 +173,7 @@ def evidence_steps(
 
 def result_text(event: Event) -> str:
     """The error or the first line of the result of a step, masked and short; '' where none is known."""
-    from ..app.run_steps import failure_of, operation_at, short
+    from ..app.run_record import failure_of, operation_at, short
     from ..signals.agent.step import read_step
 
     if (line := failure_of(event, operation_at(event))) is not None:

@@ -13,8 +13,7 @@ if TYPE_CHECKING:
     from ..app.judging.accuracy import Calibrated
     from ..app.judging.learning import LearningResult
     from ..models import Verdict
-    from ..risk.accuracy import Accuracy, Precision
-    from ..risk.agreement import Agreement, Kappa
+    from ..risk.accuracy import Accuracy, Agreement, Kappa, Precision
     from ..risk.changes import Change
     from ..risk.proposal import Effect, Proposal
 

@@ -18,7 +18,6 @@ from ..errors import BadUsage
 from ..files import sqlite
 from ..models import moment
 from . import store
-from .detections import Detections
 from .events import Events
 from .imports import Imports
 from .purge import Purges
@@ -27,7 +26,7 @@ from .schema import SCHEMA
 from .sql import driver, named_errors, run
 from .states import Privacy, States
 from .sweeps import Sweeps
-from .verdicts import Verdicts
+from .verdicts import Detections, Verdicts
 
 BUSY = 30_000
 """Milliseconds to wait for another writer."""

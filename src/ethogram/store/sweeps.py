@@ -15,10 +15,10 @@ from sqlalchemy import ColumnElement, Connection, Select, and_, exists, or_, sel
 from ..errors import BadUsage
 from ..models import format_time, micros, moment
 from . import schema
-from .detections import save_detection
 from .events import EVENTS, SUBJECTS, subject_query, subject_rows
 from .records import Held, SubjectRow, Swept, SweptDetection
 from .sql import Sql, run, run_many
+from .verdicts import save_detection
 
 SWEPT = schema.swept.c
 SILENT = 15 * 60 * 1_000_000

@@ -13,8 +13,7 @@ from ...fields import Count, Name, Ratio, RecordStruct
 from ...models import Detection
 from ...models.detection import STANDING, base_pattern
 from ...models.record import Record, decimals
-from ...risk.accuracy import Accuracy, accuracy
-from ...risk.agreement import Agreement, Kappa, agreement, second_look
+from ...risk.accuracy import Accuracy, Agreement, Kappa, accuracy, agreement, second_look
 from ...risk.calibration import Calibration, ReliabilityRow, calibrate, probability, reliability
 from ...risk.verdicts import Counts, consensus_by_item, count_verdicts, to_percent
 from ...store.records import Store
