@@ -107,15 +107,17 @@ def load_library(patterns: Sequence[str | Path] | str | Path | None, settings: S
     if isinstance(settings, Loaded):
         check_patterns(settings, chosen)
         settings = settings.settings
-    library = load_patterns(
-        chosen or settings.enabled_patterns or None,
-        more=settings.patterns,
-        vocabulary=load_vocabulary(settings.signals),
-        parameters=settings.parameters,
-        status=settings.status,
-        examples=False,
-    )
+    library = overlaid_patterns(settings, chosen or settings.enabled_patterns or None, examples=False)
     return library if chosen or settings.combination_detection else without_combinations(library)
+
+
+def overlaid_patterns(
+    settings: Settings, chosen: Sequence[str | Path] | None = None, **options: Any
+) -> Library:
+    """Patterns with the vocabulary, parameters and status of the settings; options of `load_patterns`."""
+    overlays = {"parameters": settings.parameters, "status": settings.status, **options}
+    vocabulary = load_vocabulary(settings.signals)
+    return load_patterns(chosen, more=settings.patterns, vocabulary=vocabulary, **overlays)
 
 
 def gathered_events(

@@ -158,7 +158,7 @@ def measured_readings(
 ) -> dict[int, list[Reading]]:
     """Readings of the table `readings` by event, of some events or all, but not our own of these signals."""
     record: dict[int, list[Reading]] = {}
-    if not run(connection, "SELECT EXISTS (SELECT 1 FROM readings)").scalar_one():
+    if not run(connection, "SELECT EXISTS (SELECT 1 FROM readings)").scalar():
         return record
     names = {f"n{number}": name for number, name in enumerate(without)}
     query = f"""SELECT event, signal, number, text, scorer, width FROM readings

@@ -230,7 +230,7 @@ def replace_mentions(connection: Connection, subject: Who | str) -> tuple[dict[s
         number += 1
         placeholder = "[purged]" if number == 1 else f"[purged-{number}]"
         query = "SELECT EXISTS (SELECT 1 FROM events WHERE id LIKE :like)"
-        taken = run(connection, query, like=f"%{placeholder}%").scalar_one()
+        taken = run(connection, query, like=f"%{placeholder}%").scalar()
     record = _mentions(connection, subject, placeholder)
     if record:
         set_meta(connection, REDACTIONS, number)

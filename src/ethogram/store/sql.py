@@ -96,10 +96,6 @@ class Rows:
         row = self._cursor.fetchone()
         return None if row is None else row[0]
 
-    def scalar_one(self) -> Any:
-        """The first value of the only row."""
-        return self.one()[0]
-
     def scalars(self) -> Rows:
         """The same, with the first value in place of each row."""
         self._cursor.row_factory = lambda _, row: row[0]

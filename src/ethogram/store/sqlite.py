@@ -99,7 +99,7 @@ class SQLiteStore(Imports, Events, Detections, Verdicts, Sweeps, States, Purges,
     def info(self) -> Info:
         """What is in the file."""
         with self.reading() as connection:
-            counts = {name: run(connection, f"SELECT count(*) FROM {name}").scalar_one() for name in COUNTED}
+            counts = {name: run(connection, f"SELECT count(*) FROM {name}").scalar() for name in COUNTED}
             span = "SELECT min(at_us), max(at_us) FROM events e WHERE e.timed = 1"
             swept = run(connection, "SELECT max(as_of_us) FROM sweeps").scalar()
             times = [None if item is None else moment(item) for item in (*run(connection, span).one(), swept)]

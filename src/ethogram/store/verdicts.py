@@ -158,7 +158,7 @@ class Verdicts(Sql):
             return [
                 verdict
                 for verdict in verdicts
-                if run(connection, query, **_item(verdict)).first() is not None
+                if run(connection, query, **_item(verdict)).scalar() is not None
             ]
 
     def settled_verdicts(self) -> dict[str, str]:
@@ -171,7 +171,7 @@ class Verdicts(Sql):
         """Whether there are verdicts or counts of removed ones."""
         query = "SELECT EXISTS (SELECT 1 FROM verdicts) OR EXISTS (SELECT 1 FROM verdict_counts)"
         with self.reading() as connection:
-            return bool(run(connection, query).scalar_one())
+            return bool(run(connection, query).scalar())
 
     def verdict_counts(self) -> dict[Slot, Counts]:
         """The counts of removed verdicts."""
@@ -195,7 +195,7 @@ class Verdicts(Sql):
         values = {"pattern": item.pattern, "version": item.version, "data": item.data}
         with self.writing() as connection:
             result = run(connection, insert, at_us=micros(item.at), record=encode(item.record), **values)
-            return int(result.scalar_one())
+            return int(result.scalar())
 
     def tries(self, pattern: str | None = None) -> list[Try]:
         """Attempts to learn, oldest first: all, or those about one pattern."""

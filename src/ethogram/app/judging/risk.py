@@ -17,8 +17,7 @@ from ...fields import RecordStruct
 from ...models import EPOCH, Detection, Risk
 from ...models.detection import base_pattern
 from ...models.mute import Mute
-from ...patterns.catalogue import load_vocabulary
-from ...patterns.library import load_patterns, multipliers_of
+from ...patterns.library import multipliers_of
 from ...patterns.pattern_file import PatternFile
 from ...risk.assessment import Assessment, Recommendation, assess
 from ...risk.scoring import (
@@ -33,7 +32,7 @@ from ...risk.scoring import (
 )
 from ...store import open_store
 from ...store.records import Store, Who
-from ..analyze import moment_of
+from ..analyze import moment_of, overlaid_patterns
 from ..stored_events import mutes_in
 from ..subject import find_subject
 
@@ -169,10 +168,7 @@ def risk_weights(settings: Settings, files: Mapping[str, PatternFile] | None = N
 
 def pattern_files(settings: Settings) -> Mapping[str, PatternFile]:
     """Every pattern, with its status in the settings."""
-    vocabulary = load_vocabulary(settings.signals)
-    return load_patterns(
-        more=settings.patterns, vocabulary=vocabulary, status=settings.status, any_status=True
-    ).files
+    return overlaid_patterns(settings, parameters={}, any_status=True).files
 
 
 def newest(store: Store) -> datetime:
