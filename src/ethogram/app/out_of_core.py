@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import datetime
 from heapq import merge
 from pathlib import Path
@@ -23,7 +24,6 @@ from ..ingest.ordering import by_order
 from ..ingest.spill import (
     BucketFolder,
     Buckets,
-    EventsOnDisk,
     bucket_of,
     event_of_row,
     read_bucket,
@@ -113,7 +113,7 @@ def work() -> None:
         out.flush()
 
 
-class OrderedEvents:
+class EventsByTime:
     """The events of buckets in order of time, for any number of iterations; `folder` holds them meanwhile."""
 
     def __init__(self, paths: Iterable[Path], folder: Path, read: Callable[[Path], Iterable[Event]]) -> None:
@@ -175,51 +175,33 @@ def analyze_on_disk(
 ) -> Analysis:
     """What the same events in memory give, with one bucket of them in memory for each worker."""
     asked = as_of or on_disk.newest or EPOCH
-    job = Job(library.programs, settings, asked)
-    whole, seen = Whole(library.programs, asked), Seen()
-    with Prepared(on_disk.events, job) as prepared:
-        seen.unused += prepared.unused
-        seen.add_unmeasured(prepared.unmeasured)
-        for item in in_turn(prepared.job, prepared.buckets.paths, workers):
+    whole, strange = Whole(library.programs, asked), []
+    events = subjects = 0
+    asked_for = Job(library.programs, settings, asked)
+    with prepared(on_disk.events.buckets, asked_for) as (job, paths, unused, unmeasured):
+        for item in in_turn(job, paths, workers):
             whole.add(item.part)
-            seen.add(item)
+            events += item.events
+            subjects += item.subjects
+            unused += item.unused
+            strange.append(item.strange)
+            for (name, reason), n in item.unmeasured.items():
+                # Of more than MAX_REASONS, the others together, as the measurer has it.
+                known = (name, reason) in unmeasured or len(unmeasured) < MAX_REASONS
+                unmeasured[(name, reason) if known else (name, OTHER)] += n
         analysis = summed_up(
             library, whole.result(on_disk.events), on_disk, asked if as_of or len(on_disk.events) else None
         )
-        traces = _traces(analysis, prepared) if traced else Traces()
+        traces = _traces(analysis, job, paths) if traced else Traces()
     vocabulary = load_vocabulary(settings.signals)
     return analysis.with_counts(
-        events=seen.events,
-        subjects=seen.subjects,
-        unused=dict(seen.unused),
-        unmeasured=dict(seen.unmeasured),
-        unknown=unread(joined(seen.strange), on_disk.strays, library.programs, vocabulary),
+        events=events,
+        subjects=subjects,
+        unused=dict(unused),
+        unmeasured=dict(unmeasured),
+        unknown=unread(joined(strange), on_disk.strays, library.programs, vocabulary),
         traces=traces,
     )
-
-
-class Seen:
-    """Counts over all buckets."""
-
-    def __init__(self) -> None:
-        self.events = self.subjects = 0
-        self.unused: Counts = Counter()
-        self.unmeasured: Counts = Counter()
-        self.strange: list[Unknown] = []
-
-    def add(self, looked: Looked) -> None:
-        """One bucket more."""
-        self.events += looked.events
-        self.subjects += looked.subjects
-        self.unused += looked.unused
-        self.strange.append(looked.strange)
-        self.add_unmeasured(looked.unmeasured)
-
-    def add_unmeasured(self, counts: Counts) -> None:
-        """Reasons and how often; of more than MAX_REASONS, the others together, as the measurer has it."""
-        for (name, reason), n in counts.items():
-            known = (name, reason) in self.unmeasured or len(self.unmeasured) < MAX_REASONS
-            self.unmeasured[(name, reason) if known else (name, OTHER)] += n
 
 
 def look_at(job: Job, path: Path) -> Looked:
@@ -245,54 +227,36 @@ def _scored(job: Job, events: EventSequence) -> tuple[EventSequence, Counts, Cou
     return scored, unused, Counter(unmeasured)
 
 
-class Prepared:
+@contextmanager
+def prepared(buckets: BucketFolder, job: Job) -> Iterator[tuple[Job, Sequence[Path], Counts, Counts]]:
     """Buckets that can be looked at one by one: as they are, or measured in order of time before.
 
-    What others did in a thread is in the readings of some signals, and others are in other buckets.
+    What others did in a thread is in the readings of some signals, and others are in other buckets. With
+    them how many readings were left out, and how many could not be measured, and why.
     """
+    measurer, unused = measurer_of(job.programs, job.settings), Counter[tuple[str, str]]()
+    silent = buckets.fields is not None and not any(
+        measurer.needs(buckets.kinds, buckets.fields, buckets.readings).values()
+    )
+    if silent or not looks_beyond_subjects(job.programs):
+        yield job, buckets.paths, unused, Counter()
+        return
 
-    def __init__(self, events: EventsOnDisk, job: Job) -> None:
-        self.buckets, self.job = events.buckets, job
-        self.unused: Counts = Counter()
-        self.unmeasured: Counts = Counter()
-        self._made: Buckets | None = None
+    def supplied(path: Path) -> EventSequence:
+        events, more = only_scorers(_read(path, job.as_of), job.settings.scorers)
+        unused.update(more)
+        return events
 
-    def __enter__(self) -> Prepared:
-        if looks_beyond_subjects(self.job.programs) and not self._is_silent(self.buckets):
-            self.buckets = self._made = self._measured(self.buckets)
-            self.job = replace(self.job, measured=True)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._made is not None:
-            self._made.close()
-
-    def _is_silent(self, buckets: BucketFolder) -> bool:
-        """Whether no signal has anything to say of events with such fields."""
-        if buckets.fields is None:
-            return False
-        measurer = measurer_of(self.job.programs, self.job.settings)
-        return not any(measurer.needs(buckets.kinds, buckets.fields, buckets.readings).values())
-
-    def _measured(self, old: BucketFolder) -> Buckets:
-        job, measurer = self.job, measurer_of(self.job.programs, self.job.settings)
-
-        def supplied(path: Path) -> EventSequence:
-            events, unused = only_scorers(_read(path, job.as_of), job.settings.scorers)
-            self.unused += unused
-            return events
-
-        with Buckets(count=1, folder=old.folder) as scratch:
-            events = OrderedEvents(old.paths, scratch.folder, supplied)
-            measured = (measurer.measure(without_steps(event)) for event in events)
-            new = in_buckets(measured, len(old.paths), old.folder)
-        self.unmeasured += measurer.unmeasured
-        return new
+    with Buckets(count=1, folder=buckets.folder) as scratch:
+        events = EventsByTime(buckets.paths, scratch.folder, supplied)
+        measured = (measurer.measure(without_steps(event)) for event in events)
+        made = in_buckets(measured, len(buckets.paths), buckets.folder)
+    with made:
+        yield replace(job, measured=True), made.paths, unused, Counter(measurer.unmeasured)
 
 
-def _traces(analysis: Analysis, prepared: Prepared) -> Traces:
+def _traces(analysis: Analysis, job: Job, paths: Sequence[Path]) -> Traces:
     """What a chart needs, from the buckets of those who have detections."""
-    job, paths = prepared.job, prepared.buckets.paths
     every = analysis.every
     by_bucket: dict[int, list[Detection]] = {}
     for item in every:

@@ -281,14 +281,14 @@ class Evaluate:
             events = gathered.events if as_of is None else gathered.events.until(as_of)
             evaluated = self._evaluate(events)
             return replace(gathered, events=EventList(map(evaluated.readings_of, gathered.events))), evaluated
-        from ..out_of_core import OrderedEvents, in_buckets
+        from ..out_of_core import EventsByTime, in_buckets
 
         def read(path: Path) -> Iterable[Event]:
             return read_bucket(path) if as_of is None else read_bucket(path).until(as_of)
 
         old = gathered.events.buckets
         with Buckets(count=1, folder=old.folder) as scratch:
-            evaluated = self._evaluate(OrderedEvents(old.paths, scratch.folder, read))
+            evaluated = self._evaluate(EventsByTime(old.paths, scratch.folder, read))
         scored = map(evaluated.readings_of, gathered.events)
         new = in_buckets(scored, len(old.paths), old.folder.parent)
         return replace(gathered, events=EventsOnDisk(new)), evaluated
