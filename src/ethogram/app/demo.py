@@ -33,7 +33,6 @@ class Example:
 
     @property
     def headline(self) -> str:
-        """The headline of its family."""
         return HEADLINES.get(self.family, self.family.replace("_", " ").capitalize())
 
 

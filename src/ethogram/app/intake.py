@@ -90,7 +90,6 @@ class Arrivals:
 
     @classmethod
     def load(cls, saved: Mapping[str, Any]) -> Arrivals:
-        """The reverse of `save`."""
         arrivals = cls()
         arrivals.next_seq = saved["next_seq"]
         arrivals.old = {name: (subject, content) for name, subject, content in saved["known"]}

@@ -205,7 +205,6 @@ def analyze_on_disk(
 
 
 def look_at(job: Job, path: Path) -> Looked:
-    """What is in one bucket."""
     events = _read(path, job.as_of)
     scored, unused, unmeasured = _scored(job, events)
     known = known_signals(job.programs, load_vocabulary(job.settings.signals))

@@ -127,7 +127,6 @@ class SignalContext(Record):
         return "steady" if abs(self.tau) < STEADY else "rising" if self.tau > 0 else "falling"
 
     def to_dict(self) -> dict[str, Any]:
-        """The JSON form."""
         names = ("mean", "rise", "tau", "trend") if self.values else ("values",)
         return {name: value for name, value in Record.to_dict(self).items() if name not in names}
 

@@ -98,7 +98,6 @@ class SweepJob:
 
     @classmethod
     def of(cls, store: Store, library: Library, settings: Settings, as_of: datetime) -> SweepJob:
-        """The job of a library."""
         programs = sorted(library.programs, key=lambda program: program.name)
         content = [stable_hash(program.to_json()) for program in programs]
         signals = [f"{item.name}@{item.version}" for item in plan(needed(programs))]

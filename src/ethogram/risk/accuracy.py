@@ -61,7 +61,6 @@ class Precision(Record):
 
     @property
     def precision_high(self) -> Ratio | None:
-        """The upper end of the interval."""
         return None if self.precision is None else wilson(self.counts.confirmed, self.counts.judged)[1]
 
     @property

@@ -54,12 +54,10 @@ class Effect(Record):
 
     @property
     def precision_high(self) -> Ratio:
-        """The upper end of the interval."""
         return wilson(self.true, self.detected)[1]
 
     @classmethod
     def from_dict(cls, record: Mapping[str, Any]) -> Effect:
-        """The effect in a record."""
         return cls(*(record.get(name, 0) for name in cls.__slots__))
 
 
@@ -168,7 +166,6 @@ class Proposal(Record):
 
     @classmethod
     def from_dict(cls, record: Mapping[str, Any]) -> Proposal:
-        """The proposal in a record."""
         values = {name: record[name] for name in cls.__slots__ if name in record}
         pairs = {name: tuple(values[name]) for name in ("tried", "recent") if values[name] is not None}
         effects = {name: Effect.from_dict(values[name]) for name in ("before", "after", "held_out")}

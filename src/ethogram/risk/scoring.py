@@ -67,7 +67,6 @@ class RiskWeights:
             raise ValueError("a half-life must be longer than 0")
 
     def half_life_of(self, cause: str) -> int:
-        """The half-life of a cause."""
         return self.half_lives.get(cause, self.half_life)
 
     def multiplier(self, pattern: str) -> float:
@@ -246,7 +245,6 @@ class Composition(Record):
     detections: tuple[str, ...] = ()
 
     def risk(self, subject: str, thread: str | None = None, source: str = "input") -> Risk:
-        """The risk record."""
         return Risk(subject, self.as_of, self.value, self.mode, thread, self.detections, source)
 
 

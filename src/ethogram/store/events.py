@@ -185,7 +185,6 @@ def subject_query() -> Select[Any]:
 
 
 def subject_rows(connection: Connection, query: Select[Any]) -> list[SubjectRow]:
-    """The subjects of a query."""
     return [
         SubjectRow(source, name, events, moment(first), moment(last), changed)
         for source, name, events, first, last, changed in connection.execute(query)

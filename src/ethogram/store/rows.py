@@ -121,7 +121,6 @@ def reading_values(reading: Reading) -> Row:
 def reading_of(
     signal: str, number: float | None, text: str | None, scorer: str, width: int | None
 ) -> Reading:
-    """The reading of these columns."""
     value: Value = text if text is not None else float(number or 0.0)
     return Reading(signal, value, scorer, width)
 

@@ -75,19 +75,15 @@ class Rows:
 
     @property
     def rowcount(self) -> int:
-        """How many rows were written."""
         return self._cursor.rowcount
 
     def all(self) -> list[Any]:
-        """Every row."""
         return self._cursor.fetchall()
 
     def first(self) -> Any:
-        """The first row, or None."""
         return self._cursor.fetchone()
 
     def one(self) -> Any:
-        """The only row."""
         (row,) = self._cursor.fetchall()
         return row
 

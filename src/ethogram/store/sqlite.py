@@ -64,7 +64,6 @@ class SQLiteStore(Imports, Events, Detections, Verdicts, Sweeps, States, Purges,
             raise
 
     def close(self) -> None:
-        """Close the file."""
         self.engine.dispose()
 
     def __enter__(self) -> SQLiteStore:

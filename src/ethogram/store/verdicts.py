@@ -84,7 +84,6 @@ class Detections(Sql):
             ]
 
     def mark_reported(self, changes: Iterable[int]) -> None:
-        """Mark changes as reported."""
         with self.writing() as connection:
             for piece in in_pieces(sorted(changes)):
                 connection.execute(schema.changes.update().where(CHANGES.key.in_(piece)).values(told=1))

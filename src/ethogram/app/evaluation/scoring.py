@@ -118,7 +118,6 @@ class Evaluated:
             raise EvaluatorStopped(f"nothing could be scored: {reason}")
 
     def to_dict(self) -> dict[str, Any]:
-        """The summary as JSON."""
         counter = Counter(self.tiers.values())
         measured = Counter(name for answer in self.answers.values() for name in answer.traits)
         return EvaluateSummary(

@@ -122,7 +122,6 @@ class Scanned:
         return evaluated(self.tiers, self.sampled)
 
     def to_dict(self) -> dict[str, Any]:
-        """The JSON form."""
         return self.summary().to_dict()
 
     def summary(self, left_out: Mapping[str, int] | None = None, bad_lines: int | None = None) -> ScanSummary:
@@ -163,7 +162,6 @@ def scan_events(
 
 
 def route_record(route: Route) -> RouteRecord:
-    """The JSON record of a route."""
     event = route.event
     return RouteRecord(
         id=event.id,

@@ -51,7 +51,6 @@ class SubjectRisk:
 
     @property
     def value(self) -> float:
-        """The risk, 0 to 1."""
         return self.composition.value
 
     def to_dict(self) -> dict[str, Any]:
