@@ -15,8 +15,8 @@ from ethogram import registry
 from ethogram.errors import BadUsage, Conflict
 from ethogram.models import Detection, Event, Evidence, Reading, Verdict
 from ethogram.risk.verdicts import Counts, Slot
-from ethogram.store import Store, Swept, SweptDetection
-from ethogram.store.records import Clashes, Staged, Try
+from ethogram.store import Store
+from ethogram.store.records import Clashes, Staged, Swept, SweptDetection, Try
 
 NAMES = registry.stores.names()
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)

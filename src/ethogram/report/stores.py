@@ -10,7 +10,7 @@ from .wording import clean, plural, printable, stamp
 
 if TYPE_CHECKING:
     from ..app.importing import Imported
-    from ..store import Info
+    from ..store.records import Info
     from ..usage import UsageSignals
     from ..usage.signals import News
 

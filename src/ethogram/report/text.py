@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from ..ingest import Gathered
     from ..models import Detection, Evidence
     from ..patterns.library import Library
-    from ..store import Change
+    from ..store.records import Change
 
 
 DETAILS = 3

@@ -12,22 +12,9 @@ from typing import Any, TypeVar
 
 from .. import registry
 from ..errors import BadUsage
-from .records import Added, Change, Held, Import, Info, Purged, Store, SubjectRow, Swept, SweptDetection
+from .records import Store
 
-__all__ = [
-    "Added",
-    "Change",
-    "Held",
-    "Import",
-    "Info",
-    "Purged",
-    "Store",
-    "SubjectRow",
-    "Swept",
-    "SweptDetection",
-    "open_store",
-    "store",
-]
+__all__ = ["Store", "open_store", "store"]
 DEFAULT = "sqlite"
 T = TypeVar("T")
 
