@@ -121,9 +121,6 @@ class Scanned:
         """How many messages of each tier would be evaluated."""
         return evaluated(self.tiers, self.sampled)
 
-    def to_dict(self) -> dict[str, Any]:
-        return self.summary().to_dict()
-
     def summary(self, left_out: Mapping[str, int] | None = None, bad_lines: int | None = None) -> ScanSummary:
         """The record; `left_out` and `bad_lines` come from the reader of the files."""
         # Most flagged messages first, then most flags.
