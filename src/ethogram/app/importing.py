@@ -39,7 +39,10 @@ FORMAT = 2
 
 @dataclass(frozen=True, slots=True)
 class Imported(Record):
-    """What an import did."""
+    """What an import did.
+
+    `files_known` counts files that the store has already; their events are repeats.
+    """
 
     RECORD = "import"
     HIDDEN = ("faults",)
