@@ -6,7 +6,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from ethogram.app.analyze import Analysis, analyze_batch, load_library
+from ethogram.app.analyze import analyze_batch, load_library
+from ethogram.app.result import Analysis
 from ethogram.app.run_record import Run
 from ethogram.app.runs import run_report
 from ethogram.config import Settings

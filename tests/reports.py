@@ -6,8 +6,9 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from ethogram.app.analyze import Analysis, analyze_batch, load_library, with_excerpts
+from ethogram.app.analyze import analyze_batch, load_library, with_excerpts
 from ethogram.app.mute import mute
+from ethogram.app.result import Analysis
 from ethogram.config import Settings
 from ethogram.ingest import events_of
 from ethogram.models import parse_time

@@ -26,10 +26,11 @@ if TYPE_CHECKING:
 
     from . import errors, verdicts
     from .agents.guard import Advice, RunGuard
-    from .app.analyze import Analysis, analyze
+    from .app.analyze import analyze
     from .app.conversation import Conversation, ConversationState
     from .app.judging.assess import assess, assess_each
     from .app.judging.risk import SubjectRisk, subject_risk, subject_risks
+    from .app.result import Analysis
     from .app.watch import Watch
     from .chat.escalation import detect_escalation_shape, detect_information_gathering
     from .chat.records import Mode

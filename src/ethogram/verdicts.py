@@ -21,8 +21,7 @@ from .app.judging.verdicts import NonDetection, VerdictInput, check_verdict, sav
 from .config import Settings
 from .config.settings import learning_in
 from .models import Detection, Verdict
-from .risk.accuracy import Accuracy
-from .risk.agreement import Agreement
+from .risk.accuracy import Accuracy, Agreement
 
 if TYPE_CHECKING:
     from .store import Store

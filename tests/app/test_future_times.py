@@ -116,7 +116,7 @@ def test_an_import_refuses_times_ahead_or_leaves_them_out(tmp_path):
         assert [line for line, _ in messages(error)] == [2]
         assert list(store.events()) == []
         done = import_events(store, [tmp_path / "in.jsonl"], at=NOW, options=Options(skip_bad=True))
-        assert (done.added, done.bad_count) == (1, 1)
+        assert (done.added, done.bad) == (1, 1)
         # With another limit it is another import: what was left out comes in.
         import_events(
             store, [tmp_path / "in.jsonl"], at=NOW, options=Options(skip_bad=True), settings=ARCHIVE

@@ -264,7 +264,7 @@ def test_attributes_of_any_kind_do_no_harm(tmp_path, strange):
 def test_the_lane_shows_each_folder_in_order_of_its_first_touch(tmp_path):
     (run,) = runs_of(tmp_path, four_failing_edits())
     (lane,) = run.lanes
-    assert (lane.under, lane.per_cell) == ("src", 1)
+    assert (lane.under, lane.steps_per_mark) == ("src", 1)
     assert lane.rows == (("parse.py", "r-xxxxrw-"), ("lex.py", "-r-------"), ("(no path)", "--------."))
 
 
@@ -274,7 +274,7 @@ def test_a_long_run_in_many_folders_still_fits(tmp_path):
         maker.did("read", path=f"/app/d{index % 30}/f.py", error="boom" if index > 990 else "")
     (run,) = runs_of(tmp_path, maker.lines)
     (lane,) = run.lanes
-    assert (lane.per_cell, lane.under) == (9, "/app")
+    assert (lane.steps_per_mark, lane.under) == (9, "/app")
     assert {len(marks) for _, marks in lane.rows} == {112}
     assert max(len(marks) for _, marks in lane.rows) <= CELLS
     assert len(lane.rows) == ROWS + 1

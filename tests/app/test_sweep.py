@@ -21,7 +21,8 @@ from ethogram.ingest import events_of
 from ethogram.language.compiler import compile_patterns
 from ethogram.models import Event, micros
 from ethogram.patterns.library import Library, load_patterns
-from ethogram.store import Store, SubjectRow, open_store
+from ethogram.store import Store, open_store
+from ethogram.store.records import SubjectRow
 from small import BOTH, GONE, HOT, WARM, message, turns, warm_messages, write_patterns
 from strategies import random_case
 

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from ethogram import Event, Watch, analyze
-from ethogram.app.analyze import names_used
+from ethogram.app.readings import names_used
 from ethogram.config import Settings
 from ethogram.errors import BadEvents, BadUsage, Conflict
 from ethogram.models import Detection

@@ -15,8 +15,8 @@ from ethogram import registry
 from ethogram.errors import BadUsage, Conflict
 from ethogram.models import Detection, Event, Evidence, Reading, Verdict
 from ethogram.risk.verdicts import Counts, Slot
-from ethogram.store import Store, Swept, SweptDetection
-from ethogram.store.protocol import Clashes, Staged, Try
+from ethogram.store import Store
+from ethogram.store.records import Clashes, Staged, Swept, SweptDetection, Try
 
 NAMES = registry.stores.names()
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -180,11 +180,10 @@ def test_readings_made_later_join_their_event_and_never_replace_what_came_with_i
     assert (item.scorers, item.widths) == ({"virtue": "m@1", "topic": "m@1"}, {"virtue": 4})
 
 
-def test_thread_mates_and_authors(store):
+def test_thread_mates(store):
     store.add([event("a", thread="t"), event("b", 1, subject="bo", thread="t"), event("c", 2, subject="cy")])
     mates = store.columns([("input", "ann")], until=NOON + HOUR, mates=True)
     assert [mate.id for mate in mates] == ["a", "b"]
-    assert store.authors("input", ["b", "c", "none"]) == {"b": "bo", "c": "cy"}
 
 
 # --- imports --------------------------------------------------------------------------------
@@ -329,7 +328,7 @@ def test_a_lock_is_held_by_one_and_what_is_written_without_it_is_refused(store):
     held = store.lock("sweep", NOON)
     with pytest.raises(BadUsage, match="another sweep is at work since 2026-01-01T12:00:00Z"):
         store.lock("sweep", NOON + timedelta(minutes=1))
-    store.beat(held, NOON + timedelta(minutes=2))
+    store.save_sweep("s", "v", NOON, lock=held, at=NOON + timedelta(minutes=2))
     store.unlock(held)
     with pytest.raises(BadUsage, match="took over"):
         store.save_sweep("s", "v", NOON, detections=[("new", SweptDetection(found()))], lock=held)
@@ -339,8 +338,8 @@ def test_a_lock_is_held_by_one_and_what_is_written_without_it_is_refused(store):
 
 def test_verdicts_and_states_are_kept(store):
     verdict = Verdict("confirmed", "kim", NOON, "loop", "v1", "d1", why="seen it")
-    store.add_verdict(verdict)
-    store.add_verdict(Verdict("missed", "kim", NOON + HOUR, "loop", subject="bo"))
+    store.add_verdicts([verdict])
+    store.add_verdicts([Verdict("missed", "kim", NOON + HOUR, "loop", subject="bo")])
     assert store.verdicts("d1") == [verdict]
     assert [verdict.verdict for verdict in store.verdicts()] == ["confirmed", "missed"]
     state = json.dumps({"a": 1}).encode() + b"\0\xff"
@@ -404,7 +403,6 @@ def test_what_was_judged_long_ago_is_counted_and_its_verdicts_go(store):
     again = [said(of="d1", by="lee", days=20), said(of="d3")]
     again.append(said("missed", None, by="x", subject="bo", first_event="a", last_event="b", source="forum"))
     assert store.settled(again) == [again[0], again[2]]
-    assert store.settled_detections() == {"d1", "d2"}
     assert store.settled_verdicts() == {"d1": "confirmed", "d2": "false_alarm"}
     assert store.has_verdicts()
 
@@ -412,7 +410,7 @@ def test_what_was_judged_long_ago_is_counted_and_its_verdicts_go(store):
 def test_counts_of_the_same_kind_add_up(store):
     kept(store, found("d1"), found("d2"), found("d3"))
     for number, name in enumerate(("d1", "d2", "d3")):
-        store.add_verdict(said(of=name, days=number))
+        store.add_verdicts([said(of=name, days=number)])
         store.settle_verdicts(NOON + timedelta(days=number + 1))
     assert store.verdict_counts() == {Slot("loop", "v1", "input", "2026-01", 50): Counts(confirmed=3)}
 
@@ -439,15 +437,15 @@ def test_a_purge_leaves_the_counts_of_verdicts_and_no_name(store):
     store.purge(before=NOON + HOUR)
     # The silence of the other source had no events here to begin with.
     assert sum(store.verdict_counts().values(), Counts()) == Counts(disputed=1, missed=2, confirmed=1)
-    assert "ann" not in repr((store.verdict_counts(), store.settled_detections()))
+    assert "ann" not in repr((store.verdict_counts(), store.settled_verdicts()))
 
 
 def test_a_purge_forgets_that_something_was_counted_before(store):
     kept(store, found("d1", state="closed"))
-    store.add_verdict(said())
+    store.add_verdicts([said()])
     store.settle_verdicts(NOON + HOUR)
     store.purge(subject="ann")
-    assert not store.settled_detections()
+    assert not store.settled_verdicts()
     assert sum(store.verdict_counts().values(), Counts()) == Counts(confirmed=1)
 
 
@@ -470,12 +468,12 @@ def test_a_purged_subject_takes_its_detections_and_verdicts_along(store):
             ("new", SweptDetection(found("d2", subject="bo", target=None))),
         ],
     )
-    store.add_verdict(Verdict("confirmed", "kim", NOON, "loop", "v1", "d1"))
+    store.add_verdicts([Verdict("confirmed", "kim", NOON, "loop", "v1", "d1")])
     done = store.purge(subject=("input", "ann"))
     assert (done.events, done.detections) == (1, 1)
     assert [detection.id for detection in store.detections()] == ["d2"]
     assert (store.verdicts(), [item.detection.id for item in store.unreported()]) == ([], ["d2"])
-    assert store.info().counts["events"] == 1
+    assert store.info().events == 1
 
 
 def test_a_purge_takes_the_states_of_the_subject_and_leaves_those_of_others(store):

@@ -5,8 +5,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ethogram.risk.accuracy import accuracy, recall_at_least, recall_at_most
-from ethogram.risk.agreement import agreement, cohen, fleiss, second_look
+from ethogram.risk.accuracy import (
+    accuracy,
+    agreement,
+    cohen,
+    fleiss,
+    recall_at_least,
+    recall_at_most,
+    second_look,
+)
 from ethogram.risk.verdicts import Counts, Slot, consensus_by_item, count_verdicts
 from risk_makers import detection, verdict
 

@@ -46,7 +46,7 @@ def test_automatic_steps_are_small_apart_and_lose_little():
     idle = replace(told, effects=tuple((item, told.before) for item, _ in told.effects))
     assert "avoids a false alarm" in automatic_step(idle, file_value=0.3, at=NOW)
     assert "nothing was tried" in automatic_step(replace(told, effects=()), file_value=0.3, at=NOW)
-    unsure = replace(told, interval=(0.2, 0.8))
+    unsure = replace(told, low=0.2, high=0.8)
     assert "may well be" in automatic_step(unsure, file_value=0.3, at=NOW)
 
 

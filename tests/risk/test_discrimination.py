@@ -108,7 +108,7 @@ def test_two_areas_on_the_same_things_are_compared_in_pairs():
     common = rng.normal(size=200)
     areas = [auroc(common + true + 0.1 * rng.normal(size=200), true, range(200)) for _ in range(2)]
     told = area_difference(*areas, range(200))
-    assert told.interval[1] - told.interval[0] < 0.5 * (areas[0].interval[1] - areas[0].interval[0])
+    assert told.high - told.low < 0.5 * (areas[0].interval[1] - areas[0].interval[0])
     assert told.p > 0.01
     assert area_difference(areas[0], areas[0], range(200)).p == 1
 
@@ -210,11 +210,12 @@ def test_versions_that_differ_alike_in_a_few_groups_are_no_more_certain_than_hea
     assert told.p == 0.125
     assert told.recall.value == -1.0
     assert told.recall.p == 0.125  # four targets: 2 / 2 ** 4
-    assert told.recall.interval == pytest.approx((-1.0, -wilson(4, 4)[0]))
+    assert (told.recall.low, told.recall.high) == pytest.approx((-1.0, -wilson(4, 4)[0]))
     # The only other thing was never marked: that says next to nothing of false alarms.
-    assert told.false_alarms.interval == pytest.approx((-wilson(0, 1)[1], wilson(0, 1)[1]))
-    assert told.area.p >= 1 / 16
-    assert told.area.interval[1] > -0.4
+    alarms, most = told.false_alarms, wilson(0, 1)[1]
+    assert (alarms.low, alarms.high) == pytest.approx((-most, most))
+    assert told.auroc.p >= 1 / 16
+    assert told.auroc.high > -0.4
 
 
 @given(st.integers(0, 30), st.integers(0, 30))
@@ -229,9 +230,9 @@ def test_a_better_version_is_seen_in_pairs_and_the_same_one_is_not():
     told = compare_versions(old, new)
     assert told.worse == 0
     assert told.p < 0.001
-    assert told.recall.interval[0] > 0.2
+    assert told.recall.low > 0.2
     assert told.false_alarms.value == 0
-    assert told.area.value > 0.1
+    assert told.auroc.value > 0.1
     same = compare_versions(old, old)
     assert (same.better, same.worse, same.p) == (0, 0, 1.0)
     assert same.precision.value == 0

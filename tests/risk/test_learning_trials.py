@@ -37,7 +37,7 @@ def trial(name: str, **given) -> Trial:
     for _ in range(RUNS):
         right, told = one_run(rng, **given)
         if isinstance(told, Proposal):
-            low, high = told.interval
+            low, high = told.low, told.high
             is_inside = told.parameter == "threshold" and low <= right <= high
             out.proposed += 1
             out.inside += is_inside

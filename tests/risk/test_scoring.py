@@ -12,13 +12,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ethogram.models import SEVERITIES
+from ethogram.risk.assessment import assess
 from ethogram.risk.scoring import DAY as DAY_US
 from ethogram.risk.scoring import (
     RiskContext,
     RiskWeights,
     combinations_by_part,
     compose,
-    what_if,
     with_dependents,
 )
 from ethogram.stats import chance, either, multiplied, odds
@@ -105,7 +105,7 @@ def test_closing_changes_nothing_and_a_graver_or_surer_or_longer_episode_never_l
 def test_what_if_says_what_leaving_it_out_would_and_never_more(case):
     found, known = case
     now = value(found, known)
-    for item in what_if(found, as_of=NOW, weights=WEIGHTS, context=known):
+    for item in assess(found, as_of=NOW, weights=WEIGHTS, context=known).without:
         assert item.value <= now
         said = tuple(verdict("false_alarm", item.detection, f"judge{n}") for n in range(9))
         # A detection that everybody calls a false alarm is as good as not there.
@@ -165,7 +165,8 @@ def test_a_combination_multiplies_the_odds_and_falls_with_a_part():
     parts = [detection("a", cause="stuck", severity="medium", confidence=1.0)]
     both = detection("c", pattern="both", cause="stuck", severity="low", confidence=1.0, parts=("a",))
     assert value([*parts, both]) == pytest.approx(2 * 0.3 / (0.7 + 0.6), abs=1e-6)
-    without = {item.detection: item.value for item in what_if([*parts, both], as_of=NOW, weights=WEIGHTS)}
+    told = assess([*parts, both], as_of=NOW, weights=WEIGHTS).without
+    without = {item.detection: item.value for item in told}
     assert without == {"a": 0.0, "c": 0.3}
 
 

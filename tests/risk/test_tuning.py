@@ -10,8 +10,7 @@ from ethogram.risk.parameter_grid import (
     ParameterGrid,
     Period,
     detected_again,
-    judged_detections,
-    judged_misses,
+    judged_items,
     period_of,
 )
 from ethogram.risk.proposal import Effect, NoProposal, Proposal, add_recent, measure_effect
@@ -39,7 +38,7 @@ def test_a_proposal_says_what_it_would_change():
     _, told = one_run(np.random.default_rng(3), right=0.7)
     assert isinstance(told, Proposal)
     assert told.before.confirmed + told.before.false_alarms == 60
-    assert told.lost == 0
+    assert told.lost_confirmed == 0
     assert told.after.precision == 1
     assert told.diff().splitlines()[-2:] == ["-     threshold: 0.3", f"+     threshold: {told.new:g}"]
     assert "losing 0 confirmed" in told.sentence()
@@ -103,7 +102,7 @@ def test_of_equally_good_values_it_is_the_middle_one():
 def test_a_judged_episode_is_known_again_by_time_and_not_by_id():
     item = detection("a", opened_at=NOW, detected_at=NOW, closed_at=NOW + timedelta(hours=5))
     later = detection("b", opened_at=NOW + timedelta(hours=3), detected_at=NOW + timedelta(hours=3))
-    judged = judged_detections([verdict(of="a")], [item])
+    judged = judged_items([verdict(of="a")], [item], {})
     assert detected_again(judged, [later]).tolist() == [True]
     assert detected_again(judged, [replace(later, history={"subject": "ann", "target": "bo"})]).tolist() == [
         True
@@ -118,7 +117,7 @@ def test_a_judged_episode_is_known_again_by_time_and_not_by_id():
 def test_what_was_missed_counts_as_true_and_can_be_caught():
     said = verdict("missed", None, subject="ann", first_event="e1", last_event="e9")
     where = Period(("input", "ann"), NOW, NOW + timedelta(hours=2))
-    (missed,) = judged_misses([said], {("", "ann", "e1", "e9"): where})
+    (missed,) = judged_items([said], [], {("", "ann", "e1", "e9"): where})
     assert missed.true
     assert not missed.detected
     assert detected_again([missed], [detection("x")]).tolist() == [True]

@@ -48,7 +48,7 @@ def test_the_same_files_again_bring_nothing_new(store, folder):
     write_events(folder / "a.jsonl", warm_messages())
     assert bring(store, folder).added == 4
     again = bring(store, folder)
-    assert (again.added, again.repeated, again.known) == (0, 4, 1)
+    assert (again.added, again.repeated, again.files_known) == (0, 4, 1)
 
 
 def test_a_folder_with_a_new_file_brings_in_that_file_even_without_ids(store, folder):
@@ -58,7 +58,7 @@ def test_a_folder_with_a_new_file_brings_in_that_file_even_without_ids(store, fo
     assert bring(store, folder).added == 3
     write_events(folder / "a.jsonl", [{"subject": "bo"} for _ in range(2)])
     done = bring(store, folder)
-    assert (done.added, done.repeated, done.known) == (2, 3, 1)
+    assert (done.added, done.repeated, done.files_known) == (2, 3, 1)
     assert [event.seq for event in store.events()] == [0, 1, 2, 3, 4]
 
 
@@ -93,7 +93,7 @@ def test_events_without_a_time_among_others_are_bad_lines(store, folder):
     with pytest.raises(BadEvents, match=r"a.jsonl:1: at is missing"):
         bring(store, folder)
     done = bring(store, folder, skip_bad=True)
-    assert (done.added, done.bad_count) == (4, 1)
+    assert (done.added, done.bad) == (4, 1)
 
 
 def test_a_bad_line_drops_the_import_and_every_bad_line_is_told(store, folder):
@@ -104,7 +104,7 @@ def test_a_bad_line_drops_the_import_and_every_bad_line_is_told(store, folder):
     assert [fault.line for fault in raised.value.faults] == [5, 6, 7]
     assert (ids(store), store.imports(), store.sources()) == ([], [], {})
     done = bring(store, folder, batch=2, skip_bad=True)
-    assert (done.added, done.bad_count, [fault.line for fault in done.bad]) == (4, 3, [5, 6, 7])
+    assert (done.added, done.bad, [fault.line for fault in done.faults]) == (4, 3, [5, 6, 7])
 
 
 def test_an_id_with_other_content_names_both_places_and_nothing_is_imported(store, folder):
@@ -121,7 +121,7 @@ def test_an_id_with_other_content_names_both_places_and_nothing_is_imported(stor
         bring(store, folder / "b.jsonl")
     assert len(ids(store)) == 4
     done = bring(store, folder / "b.jsonl", skip_bad=True)
-    assert (done.added, done.bad_count) == (0, 1)
+    assert (done.added, done.bad) == (0, 1)
 
 
 @pytest.mark.parametrize("batch", [1, 3, 100])
@@ -163,7 +163,7 @@ def test_interrupted_it_stays_unseen_and_the_same_call_goes_on_from_there(store,
     assert [item.staged for item in store.imports()] == [10 * after]
     with open_store(str(path)) as later:
         done = bring(later, folder, batch=10, skip_bad=True)
-        assert (done.added, done.repeated, done.bad_count, done.resumed) == (50, 0, 1, 10 * after)
+        assert (done.added, done.repeated, done.bad, done.resumed_after) == (50, 0, 1, 10 * after)
         assert [event.to_dict() for event in later.events()] == [
             event.to_dict() for event in read_events([folder], skip_bad=True).events
         ]
@@ -179,7 +179,7 @@ def test_other_files_or_options_are_another_import_and_both_can_be_finished(stor
     with pytest.raises(KeyboardInterrupt):
         bring(store, folder / "a.jsonl", batch=10, progress=stop)
     assert bring(store, folder / "b.jsonl", batch=10).added == 20
-    assert bring(store, folder / "a.jsonl", batch=10).resumed == 10
+    assert bring(store, folder / "a.jsonl", batch=10).resumed_after == 10
     assert len(ids(store)) == 40
 
 

@@ -92,7 +92,7 @@ def test_a_killed_import_is_wholly_there_or_wholly_not_and_goes_on(tmp_path):
         texts = kill(start(IMPORTER, str(path), *map(str, files)), after=rng.uniform(0, takes))
         began = time.monotonic()
         with open_store(str(path)) as store:
-            count = store.info().counts["events"]
+            count = store.info().events
             resumed += [item.staged for item in store.imports()]
         assert time.monotonic() - began < 5
         assert count in (0, len(lines))

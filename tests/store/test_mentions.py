@@ -13,8 +13,8 @@ from ethogram.cli.main import main
 from ethogram.models import Event, Evidence, Verdict
 from ethogram.schemas import schema
 from ethogram.store import open_store
-from ethogram.store.protocol import SweptDetection
 from ethogram.store.purge import PLACES
+from ethogram.store.records import SweptDetection
 from ethogram.store.schema import METADATA
 from risk_makers import detection
 from stores_support import NOON
@@ -50,9 +50,9 @@ def fill(path) -> None:
         store.save_sweep(
             "s", "v", NOON, detections=[("new", SweptDetection(item)) for item in (found, other)]
         )
-        store.add_verdict(Verdict("confirmed", ID, NOON, "loop", "v1", detection=found.id, why="seen"))
-        store.add_verdict(
-            Verdict("confirmed", "kim", NOON, "loop", "v1", detection=found.id, why=f"ask {ID}")
+        store.add_verdicts([Verdict("confirmed", ID, NOON, "loop", "v1", detection=found.id, why="seen")])
+        store.add_verdicts(
+            [Verdict("confirmed", "kim", NOON, "loop", "v1", detection=found.id, why=f"ask {ID}")]
         )
         store.save_state("talk", "t1", json.dumps({"with": ID}).encode(), NOON, subject="bo")
 

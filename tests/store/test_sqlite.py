@@ -15,7 +15,7 @@ from sqlalchemy import inspect
 from ethogram.errors import BadUsage, EthogramError
 from ethogram.models import Event, Reading, Verdict
 from ethogram.store import open_store
-from ethogram.store.protocol import SweptDetection
+from ethogram.store.records import SweptDetection
 from ethogram.store.schema import METADATA, SCHEMA
 from ethogram.store.sqlite import SQLiteStore
 from risk_makers import detection
@@ -221,10 +221,10 @@ def test_with_the_events_of_a_silence_goes_what_was_said_of_it(store, made, path
     store.add(events)
     for last, why in (("e1", "old-secret"), ("e3", "half-secret")):
         given = {"subject": "s0", "first_event": "e0", "last_event": last, "source": "input"}
-        store.add_verdict(Verdict("missed", "kim", events[3].at, "loop", why=why, **given))
+        store.add_verdicts([Verdict("missed", "kim", events[3].at, "loop", why=why, **given)])
     newer = {"subject": "s0", "first_event": "e2", "last_event": "e3", "source": "input"}
     verdict = Verdict("missed", "kim", events[3].at, "loop", why="new-reason", **newer)
-    store.add_verdict(verdict)
+    store.add_verdicts([verdict])
     store.purge(before=events[2].at)
     assert [verdict.why for verdict in store.verdicts()] == ["new-reason"]
     assert sum(count.missed for count in store.verdict_counts().values()) == 2

@@ -59,7 +59,7 @@ def test_neither_have_two_stores_of_events_nor_one_of_each(tmp_path, key):
         assert main(imported) == 0
         assert main(imported) == 0  # the same events again are known by their names
         with open_store(str(path)) as store:
-            assert store.info().counts["events"] == len(PEOPLE)
+            assert store.info().events == len(PEOPLE)
     usage = tmp_path / "usage.db"
     record(usage, key)
     first, second = (hashes(path) for path in paths)

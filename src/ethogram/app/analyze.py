@@ -14,33 +14,18 @@ from ..engine.detect import find
 from ..errors import BadUsage
 from ..ingest import Batch, Limits, OnDisk, events_of, gather_events, read_frame
 from ..ingest.collector import checked_events, latest_time
-from ..language.history import CAP
 from ..models import EPOCH, Event, parse_time
 from ..patterns.catalogue import known_ranges, load_vocabulary
 from ..patterns.library import Library, load_patterns, without_combinations
 from ..patterns.settings_check import check_patterns
 from .mute import add_excerpts, mute
-from .readings import measured_events, names_used, scored_events
-from .result import Analysis, Checked, insufficient_record, known_signals, strange, summed_up, unread
+from .readings import scored_events
+from .result import Analysis, known_signals, strange, summed_up, unread
 from .traces import Traces, trace
 
 if TYPE_CHECKING:
     from ..evaluators.base import Evaluator
     from .evaluation.scoring import Evaluate
-
-# Analyze: events in, detections out, with what was quiet and what could not be judged.
-
-__all__ = [
-    "Analysis",
-    "Checked",
-    "analyze",
-    "analyze_batch",
-    "analyze_gathered",
-    "insufficient_record",
-    "load_library",
-    "measured_events",
-    "names_used",
-]
 
 
 class ArrowStream(Protocol):
@@ -122,15 +107,17 @@ def load_library(patterns: Sequence[str | Path] | str | Path | None, settings: S
     if isinstance(settings, Loaded):
         check_patterns(settings, chosen)
         settings = settings.settings
-    library = load_patterns(
-        chosen or settings.enabled_patterns or None,
-        more=settings.patterns,
-        vocabulary=load_vocabulary(settings.signals),
-        parameters=settings.parameters,
-        status=settings.status,
-        examples=False,
-    )
+    library = overlaid_patterns(settings, chosen or settings.enabled_patterns or None, examples=False)
     return library if chosen or settings.combination_detection else without_combinations(library)
+
+
+def overlaid_patterns(
+    settings: Settings, chosen: Sequence[str | Path] | None = None, **options: Any
+) -> Library:
+    """Patterns with the vocabulary, parameters and status of the settings; options of `load_patterns`."""
+    overlays = {"parameters": settings.parameters, "status": settings.status, **options}
+    vocabulary = load_vocabulary(settings.signals)
+    return load_patterns(chosen, more=settings.patterns, vocabulary=vocabulary, **overlays)
 
 
 def gathered_events(
@@ -178,7 +165,6 @@ def analyze_gathered(
     *,
     as_of: datetime | None = None,
     settings: Settings | None = None,
-    cap: int = CAP,
     traced: bool = False,
     evaluate: Evaluate | None = None,
 ) -> Analysis:
@@ -194,17 +180,17 @@ def analyze_gathered(
         ours = settings_for(settings or Settings(), found.scorer)
         try:
             found.must_not_have_stopped()
-            analysis = analyze_gathered(scored, library, as_of=as_of, settings=ours, cap=cap, traced=traced)
+            analysis = analyze_gathered(scored, library, as_of=as_of, settings=ours, traced=traced)
         finally:
             if isinstance(scored, OnDisk):
                 scored.close()
         return replace(analysis, evaluated=found.to_dict())
     if isinstance(gathered, Batch):
-        return analyze_batch(gathered, library, as_of=as_of, settings=settings, cap=cap, traced=traced)
+        return analyze_batch(gathered, library, as_of=as_of, settings=settings, traced=traced)
     from .out_of_core import analyze_on_disk
 
     settings = settings or Settings()
-    return analyze_on_disk(gathered, library, settings, as_of=as_of, cap=cap, traced=traced)
+    return analyze_on_disk(gathered, library, settings, as_of=as_of, traced=traced)
 
 
 def analyze_batch(
@@ -213,18 +199,15 @@ def analyze_batch(
     *,
     as_of: datetime | None = None,
     settings: Settings | None = None,
-    cap: int = CAP,
     traced: bool = False,
 ) -> Analysis:
     """The analysis of events that are in memory."""
     settings = settings or Settings()
     asked = as_of or (batch.events[-1].at if batch.events else EPOCH)
-    if asked.tzinfo is None:
-        raise BadUsage("as_of needs a time zone: datetime(..., tzinfo=UTC)")
     programs = library.programs
     events = batch.events.until(asked)
     scored, unused, unmeasured = scored_events(events, programs, settings)
-    found = find(programs, scored, as_of=asked, cap=cap)
+    found = find(programs, scored, as_of=asked)
     vocabulary = load_vocabulary(settings.signals)
     analysis = summed_up(library, found, batch, asked if as_of or batch.events else None)
     return analysis.with_counts(
@@ -237,9 +220,6 @@ def analyze_batch(
         ),
         traces=trace(analysis.every, scored, asked) if traced else Traces(),
     )
-
-
-# Excerpts: what the events of the evidence say, masked, where somebody asked for it.
 
 
 def with_excerpts(analysis: Analysis, events: Iterable[Event]) -> Analysis:

@@ -22,7 +22,7 @@ from ..models.detection import STANDING
 from ..models.record import Record
 from ..patterns.library import Library
 from ..risk.backtest import Backtest, Fields, backtest, common_fields, events_of, histories_of
-from ..store.protocol import Store
+from ..store.records import Store
 from .analyze import analyze_gathered
 from .mute import add_excerpts
 from .readings import scored_events

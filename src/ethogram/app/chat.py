@@ -58,7 +58,6 @@ class Followed:
     source: tuple[int, str] = (0, "")
 
     def add(self, turn: ChatTurn) -> Scored:
-        """Score one more turn."""
         state = self.conversation.turn(turn.text, role=turn.role, at=turn.at)
         before = self.risks[-1] if self.risks else 0.0
         self.risks.append(state.risk)
@@ -172,7 +171,6 @@ def turn_record(scored: Scored, *, excerpts: bool = False) -> dict[str, Any]:
 
 
 def summary_record(name: str, followed: Followed) -> dict[str, Any]:
-    """The record of a whole conversation."""
     modes = [mode for mode in WATCHED if mode in followed.first]
     return ChatSummary(
         conversation=name,

@@ -226,18 +226,14 @@ def _of_file(path: str, latest: datetime | None, stdin: BinaryIO | None = None) 
     if turns is None:
         if stdin is not None:
             stdin.seek(0)
-        return of_events(_events(path, stdin, latest))
+        try:
+            return of_events(read_events([path], stdin=stdin, latest=latest).events)
+        except BadEvents as bad:
+            hint = Fault(path, 0, 0, f"no conversation: {EXPECTED}")
+            raise BadEvents([*bad.faults, hint], more=bad.more) from None
     if faults := [item for item in turns if isinstance(item, Fault)]:
         raise BadEvents(faults)
     return [item for item in turns if isinstance(item, ChatTurn)]
-
-
-def _events(path: str, stdin: BinaryIO | None, latest: datetime | None) -> Iterable[Event]:
-    try:
-        return read_events([path], stdin=stdin, latest=latest).events
-    except BadEvents as bad:
-        hint = Fault(path, 0, 0, f"no conversation: {EXPECTED}")
-        raise BadEvents([*bad.faults, hint], more=bad.more) from None
 
 
 def _ours(file: OpenFile, path: str, latest: datetime | None) -> list[ChatTurn | Fault] | None:

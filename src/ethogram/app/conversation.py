@@ -24,11 +24,10 @@ from ..language.program import Program
 from ..models import Detection, Event, micros, moment
 from ..models.constants import ACTIVE_STATUSES
 from ..models.record import Record, decimals
-from ..patterns.catalogue import load_vocabulary
-from ..patterns.library import load_patterns
 from ..signals.base import Unmeasured
 from ..signals.chat import meaning_of, tuning_of, values_of
-from ..store.protocol import TALKS, Store
+from ..store.records import TALKS, Store
+from .analyze import overlaid_patterns
 from .watch import Watch
 
 
@@ -158,13 +157,7 @@ def programs_of(patterns: Sequence[str | Path] | None, settings: Settings) -> tu
 
 
 def _programs(patterns: Sequence[str | Path] | None, settings: Settings) -> tuple[Program, ...]:
-    library = load_patterns(
-        ["risk/*"] if patterns is None else patterns,
-        more=settings.patterns,
-        vocabulary=load_vocabulary(settings.signals),
-        parameters=settings.parameters,
-        status=settings.status,
-    )
+    library = overlaid_patterns(settings, ["risk/*"] if patterns is None else patterns)
     if patterns is not None:
         return library.programs
     on = {name for name in library.chosen if library.files[name].status in ACTIVE_STATUSES}

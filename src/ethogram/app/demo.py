@@ -10,8 +10,8 @@ from ..data import DATA
 from ..engine.match import InsufficientHistories
 from ..errors import BadUsage, EthogramError
 from ..files import write_whole
-from .analyze import Analysis, Checked
-from .traces import Traces
+from .result import Analysis, Checked
+from .traces import joined_traces
 
 EXAMPLES = DATA / "examples"
 HEADLINES = {
@@ -33,7 +33,6 @@ class Example:
 
     @property
     def headline(self) -> str:
-        """The headline of its family."""
         return HEADLINES.get(self.family, self.family.replace("_", " ").capitalize())
 
 
@@ -84,10 +83,5 @@ def together(analyses: Sequence[Analysis]) -> Analysis:
         as_of=max((analysis.as_of for analysis in analyses if analysis.as_of), default=None),
         events=sum(analysis.events for analysis in analyses),
         subjects=sum(analysis.subjects for analysis in analyses),
-        traces=Traces(
-            tuple(line for trace in traces for line in trace.lines),
-            {who: times for trace in traces for who, times in trace.moments.items()},
-            {source: at for trace in traces for source, at in trace.as_of.items()},
-            frozenset().union(*(trace.untimed for trace in traces)),
-        ),
+        traces=joined_traces(traces, [who for trace in traces for who in trace.moments]),
     )

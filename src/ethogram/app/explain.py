@@ -117,7 +117,6 @@ def why(
     programs: Sequence[Program] | None = None,
     as_of: datetime | None = None,
     settings: Settings | None = None,
-    cap: int = CAP,
 ) -> tuple[Why, ...]:
     """Why the library's chosen patterns (or these programs) did or did not match in the histories.
 
@@ -131,7 +130,7 @@ def why(
         near = did_you_mean(question.subject, subjects) or f": expected {_some(sorted(subjects))}"
         raise BadUsage(f"no subject {question.subject!r} in the input{near}")
     scored, _, _ = scored_events(events, library.programs, settings)
-    explainer = Explainer(library.programs, scored, as_of, cap)
+    explainer = Explainer(library.programs, scored, as_of)
     if programs is None:
         programs = [program for program in library.programs if library.is_chosen(program)]
     answers = tuple(answer for program in programs for answer in explainer.answers(program, question))
@@ -157,7 +156,7 @@ class Explainer:
     """Programs and the events they run over; combinations are matched at the first use."""
 
     def __init__(
-        self, programs: Sequence[Program], events: Sequence[Event], as_of: datetime, cap: int
+        self, programs: Sequence[Program], events: Sequence[Event], as_of: datetime, cap: int = CAP
     ) -> None:
         self.programs, self.events, self.as_of, self.cap = programs, events, as_of, cap
         self._detections: list[Detection] | None = None

@@ -12,7 +12,7 @@ from typing import Any, BinaryIO
 
 from ..config import Settings
 from ..errors import BadEvents, Fault
-from ..fields import Count, RecordStruct
+from ..fields import Count
 from ..ingest import Limits
 from ..ingest.batch import Place
 from ..ingest.collector import NO_TIME, NOT_EVENTS, Collector, latest_time
@@ -20,9 +20,10 @@ from ..ingest.errors import Unreadable
 from ..ingest.event_parser import CATEGORY, NUMBER, Rules
 from ..ingest.reader import STDIN, InputFile, Progress, find_files, open_file, records_of
 from ..models import Event, stable_hash
+from ..models.record import Record
 from ..models.slotted import dataclass, field, replace
 from ..patterns.catalogue import known_ranges, load_vocabulary
-from ..store.protocol import Clash, Clashes, Staged, Store
+from ..store.records import Clash, Clashes, Staged, Store
 from ..usage.pseudonym import Keys
 from .readings import TextSignals, text_signals
 from .stored_events import check_private, private_event, private_source
@@ -36,42 +37,27 @@ FORMAT = 2
 """To be raised where the same file would be read into other events than before."""
 
 
-class ImportRecord(RecordStruct):
-    """What an import did."""
+@dataclass(frozen=True, slots=True)
+class Imported(Record):
+    """What an import did.
+
+    `files_known` counts files that the store has already; their events are repeats.
+    """
 
     RECORD = "import"
+    HIDDEN = ("faults",)
 
     store: str
     added: Count
     repeated: Count
     files: Count
-    files_known: Count
-    resumed_after: Count
-    bad: Count
-    skipped: Mapping[str, Count]
-    not_events: tuple[str, ...]
-    strays: Mapping[str, Count]
-
-
-@dataclass(frozen=True, slots=True)
-class Imported:
-    """What an import did. `known` counts files that the store has already; their events are repeats."""
-
-    added: int
-    repeated: int
-    files: int
-    known: int = 0
-    resumed: int = 0
-    bad: tuple[Fault, ...] = ()
-    bad_count: int = 0
-    skipped: Mapping[str, int] = field(default_factory=dict)
+    files_known: Count = 0
+    resumed_after: Count = 0
+    bad: Count = 0
+    skipped: Mapping[str, Count] = field(default_factory=dict)
     not_events: tuple[str, ...] = ()
-    strays: Mapping[str, int] = field(default_factory=dict)
-
-    def batch_fields(self) -> dict[str, Any]:
-        """The fields of a Batch beside its events."""
-        names = ("bad", "bad_count", "repeated", "files", "skipped", "not_events", "strays")
-        return {name: getattr(self, name) for name in names}
+    strays: Mapping[str, Count] = field(default_factory=dict)
+    faults: tuple[Fault, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +102,7 @@ def import_events(
     new = [item for item in files if hashes[item.path] not in known]
     again = sum(known.get(hashes[item.path], 0) for item in files)
     if not new:
-        return Imported(0, again, len(files), known=len(files))
+        return Imported(store.url, 0, again, len(files), files_known=len(files))
     own = [hashes[item.path] for item in new]
     lock = store.lock(f"import {stable_hash(key, own)[:16]}", at)
     try:
@@ -124,7 +110,7 @@ def import_events(
         done = Importer(store, options, rules, new, own, key, at, measure).run(stdin, progress)
     finally:
         store.unlock(lock)
-    return replace(done, repeated=done.repeated + again, known=len(files) - len(new), files=len(files))
+    return replace(done, repeated=done.repeated + again, files_known=len(files) - len(new), files=len(files))
 
 
 def known_kinds(settings: Settings) -> dict[str, str]:
@@ -367,12 +353,13 @@ class Importer(Collector):
         for clash in done.clashes:
             self.add_fault(self._place(clash.file, clash.line), self._clash_message(clash))
         return Imported(
+            self._store.url,
             done.added,
             done.repeated + self.repeated,
             len(self._files),
-            resumed=self._resumed,
-            bad=self.faults.as_tuple(),
-            bad_count=self.faults.count,
+            resumed_after=self._resumed,
+            bad=self.faults.count,
+            faults=self.faults.as_tuple(),
             skipped=dict(self.skipped),
             not_events=tuple(self.not_events),
             strays=dict(self.strays),

@@ -64,12 +64,6 @@ class Arrivals:
         known = self.recall(name)
         return known.subject if isinstance(known, Event) else known and known[0]
 
-    def check_repeat(self, event: Event) -> None:
-        """Raise Conflict where the known event of the same id has other content."""
-        known = self.recall(event.id)
-        if (hash_of(known) if isinstance(known, Event) else known and known[1]) != hash_of(event):
-            raise Conflict(f"the event id {shown(event.id)} came twice with different content")
-
     def release(self, newest: Event | datetime, lateness: timedelta) -> tuple[Event, ...]:
         """The events that need not wait any longer, in order."""
         self.buffer, events, _ = release(self.buffer, newest, lateness)
@@ -96,7 +90,6 @@ class Arrivals:
 
     @classmethod
     def load(cls, saved: Mapping[str, Any]) -> Arrivals:
-        """The reverse of `save`."""
         arrivals = cls()
         arrivals.next_seq = saved["next_seq"]
         arrivals.old = {name: (subject, content) for name, subject, content in saved["known"]}
@@ -222,11 +215,10 @@ class Intake:
             raise BadEvents([Fault("event", 0, 0, future_message(at, self._latest))])
 
     def _check_repeat(self, arrivals: Arrivals, event: Event) -> None:
-        try:
-            arrivals.check_repeat(event)
-        except Conflict:
+        known = arrivals.recall(event.id)
+        if (hash_of(known) if isinstance(known, Event) else known and known[1]) != hash_of(event):
             self.refused += 1
-            raise
+            raise Conflict(f"the event id {shown(event.id)} came twice with different content")
 
     def tick(self, as_of: datetime) -> list[Notification]:
         """What becomes known because time has passed."""

@@ -29,12 +29,11 @@ def mute(analysis: Analysis, entries: Sequence[Mute], events: Iterable[Event], n
     """
     if not entries:
         return analysis
-    known = evidence_events(analysis.detections, events) if _asks_for_facts(entries) else {}
-    active = [entry for entry in entries if not entry.is_expired(now)]
+    known = evidence_events(analysis.detections, events) if ask_for_facts(entries) else {}
     detections: list[Detection] = []
     muted: list[tuple[Detection, str]] = []
     for detection in analysis.detections:
-        entry = next((entry for entry in active if mutes(entry, detection, known)), None)
+        entry = muted_by(entries, detection, known, now)
         if entry is None:
             detections.append(detection)
         else:
@@ -43,6 +42,12 @@ def mute(analysis: Analysis, entries: Sequence[Mute], events: Iterable[Event], n
     return replace(
         analysis, detections=tuple(detections), muting=Muting(tuple(entries), expired, tuple(muted))
     )
+
+
+def muted_by(entries: Iterable[Mute], detection: Detection, events: Events, now: datetime) -> Mute | None:
+    """The first entry that mutes a detection at this moment."""
+    active = (entry for entry in entries if not entry.is_expired(now))
+    return next((entry for entry in active if mutes(entry, detection, events)), None)
 
 
 def mutes(entry: Mute, detection: Detection, events: Events) -> bool:
@@ -121,7 +126,8 @@ def add_excerpts(detections: Sequence[Detection], events: Iterable[Event]) -> li
     return out
 
 
-def _asks_for_facts(entries: Iterable[Mute]) -> bool:
+def ask_for_facts(entries: Iterable[Mute]) -> bool:
+    """Whether an entry asks for a path or a command, which only events have."""
     return any(name in FACTS for entry in entries for name in entry.asks)
 
 

@@ -23,7 +23,7 @@ from ..models.slotted import dataclass, replace
 from ..patterns.examples import Example
 from ..patterns.library import Library
 from ..patterns.pattern_file import PatternFile
-from .analyze import measured_events
+from .readings import measured_events
 
 Positions = Mapping[tuple[str, str], int]
 """(source, id) of an event to its position in the example, from 1."""

@@ -11,15 +11,13 @@ from .. import registry
 from ..config import Settings
 from ..ingest.batch import EventSequence, sequence_of
 from ..ingest.reader import without_collection
-from ..language.ast import Signal
+from ..language.ast import Attribute, Expr, Indicator, Signal
 from ..language.program import Program
 from ..language.visitor import named, once_each
 from ..models import INPUT_SCORER, Event, Reading, Value, stable_hash
 from ..signals import Measurer, Options, plan
 from ..signals.base import Unmeasured
 from ..store.rows import MARK, NOT_KEPT, STEPS, bare_attributes
-
-# Events with the readings of our own signals that programs look at.
 
 Who = tuple[str, str]
 """Source and subject."""
@@ -65,12 +63,17 @@ def needed(programs: Iterable[Program]) -> set[str]:
     return {name for program in programs for name in names_used(program)}
 
 
+def names_used(program: Program) -> tuple[str, ...]:
+    """Signals a program reads anywhere, in its shape or in what a detection says."""
+    return names_by_kind(program)[Signal]
+
+
 # Remembered, since every new conversation asks it of the same programs.
 @once_each
-def names_used(program: Program) -> frozenset[str]:
-    """Signals a program reads anywhere, in its shape or in what a detection says."""
-    said = (program.body, program.confidence, program.severities, program.details, program.explanation)
-    return frozenset((*named(said, Signal), *program.group_by))
+def names_by_kind(program: Program) -> dict[type[Expr], tuple[str, ...]]:
+    """The names a program reads, by kind; those of its key count as each kind."""
+    parts = (program.body, program.confidence, program.severities, program.details, program.explanation)
+    return {kind: (*named(parts, kind), *program.group_by) for kind in (Signal, Indicator, Attribute)}
 
 
 def looks_beyond_subjects(programs: Iterable[Program]) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
+from itertools import chain
 from typing import Annotated, Any
 
 from ..engine.detect import SearchResult
@@ -13,9 +14,8 @@ from ..errors import Fault, did_you_mean
 from ..fields import Count, Name, RecordStruct
 from ..ingest import Gathered
 from ..ingest.batch import EventSequence, Unknown
-from ..language.ast import Attribute, Expr, Indicator, Signal
+from ..language.ast import Attribute, Indicator, Signal
 from ..language.program import Program
-from ..language.visitor import named, once_each
 from ..language.vocabulary import Vocabulary
 from ..models import Detection, Value, rank
 from ..models.mute import Muting, MutingSummary
@@ -23,6 +23,7 @@ from ..models.record import Record
 from ..models.slotted import dataclass, field, replace
 from ..patterns.library import Library
 from .evaluation.records import EvaluateSummary
+from .readings import names_by_kind
 from .run_record import Run
 from .traces import Traces
 
@@ -47,7 +48,7 @@ def unread(
 ) -> tuple[Unread, ...]:
     """What looks misspelt among strange readings, and among table columns that were kept as attributes."""
     signals = known_signals(programs, vocabulary)
-    used = (name for program in programs for name in _names(program)[Attribute])
+    used = (name for program in programs for name in names_by_kind(program)[Attribute])
     attributes = {*vocabulary.attributes, *used}
     every = Counter(counts)
     every.update({name: n for name, n in strays.items() if name not in attributes})
@@ -74,23 +75,13 @@ def joined(some: Iterable[Unknown]) -> Counter[str]:
 
 def known_signals(programs: Sequence[Program], vocabulary: Vocabulary) -> set[str]:
     """Names that somebody reads."""
-    names = (name for program in programs for kind in (Signal, Indicator) for name in _names(program)[kind])
-    return {*vocabulary.signals, *vocabulary.indicators, *names}
-
-
-@once_each
-def _names(program: Program) -> dict[type[Expr], tuple[str, ...]]:
-    """The names a program reads, by kind; those of its key count as each kind."""
-    parts = (program.body, program.confidence, program.severities, program.details, program.explanation)
-    return {kind: (*named(parts, kind), *program.group_by) for kind in (Signal, Indicator, Attribute)}
+    kinds = [names_by_kind(program)[kind] for program in programs for kind in (Signal, Indicator)]
+    return {*vocabulary.signals, *vocabulary.indicators, *chain.from_iterable(kinds)}
 
 
 def _near(name: str, known: Iterable[str]) -> tuple[str, ...]:
     hint = did_you_mean(name, known)
     return tuple(sorted(item for item in known if repr(item) in hint)) if hint else ()
-
-
-# Analysis: what was found, with what was quiet and what could not be judged.
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,15 +16,19 @@ from ..ingest.spill import EventsOnDisk
 from ..models import Detection, Event, rank
 from ..signals import Measurer, Options
 from .readings import only_scorers
-from .run_record import Agent, Repeated, Run, RunEpisode, lane_of
-from .run_steps import (
+from .run_record import (
     KEYS,
     READINGS,
+    Agent,
     AgentSteps,
+    Repeated,
+    Run,
+    RunEpisode,
     RunStep,
     add_number,
     failure_of,
     has_changed,
+    lane_of,
     operation_at,
     path_of,
     short,
@@ -103,7 +107,6 @@ class RunBuilder:
         self._wanted = frozenset(event for item in self.detections for event in event_ids(item))
 
     def add(self, event: Event) -> None:
-        """Add an event."""
         first, last = self._span or (event.at, event.at)
         self._span = (min(first, event.at), max(last, event.at))
         self._timed = self._timed and event.timed
@@ -158,7 +161,6 @@ class RunBuilder:
         return fsum(known) if known else None
 
     def build(self) -> Run:
-        """Return the run."""
         first, last = self._span if self._timed and self._span else (None, None)
         seconds = self._sum("duration") if first is None or last is None else (last - first).total_seconds()
         names = sorted(self.actions, key=lambda name: (name in self._parents, self._firsts[name]))

@@ -7,23 +7,23 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from itertools import chain
-from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from .. import registry
 from ..errors import BadUsage
 from ..ingest import Batch, OnDisk
-from ..ingest.spill import Buckets, EventsOnDisk, row_of
+from ..ingest.spill import EventsOnDisk
 from ..language.program import Program
-from ..models import Detection, Event, micros
+from ..models import Detection, Event
 from ..models.mute import Mute
 from ..models.roles import SERVICE_ROLES
 from ..signals import plan
 from ..signals.timing import is_zone
-from ..store.protocol import LookRow, Store, SubjectRow
+from ..store.records import Store, SubjectRow
 from ..usage.audit import check_words
 from ..usage.pseudonym import Keys, Pseudonym, find_keys, name_of
-from .mute import FACTS, evidence_events, mutes
+from ..usage.records import UsageLook
+from .mute import ask_for_facts, evidence_events, muted_by
 from .readings import needed
 
 if TYPE_CHECKING:
@@ -53,7 +53,6 @@ def gather(
     *,
     memory: int,
     imported: Imported | None = None,
-    folder: Path | None = None,
 ) -> Batch | OnDisk:
     """All events of a store, with the counts of an import into it: in memory, or on disk if too many.
 
@@ -62,18 +61,18 @@ def gather(
     without, subjects = not_read(programs), store.subjects()
     count = sum(subject.events for subject in subjects)
     timed = all(source.timed for source in store.sources().values())
-    counts = {} if imported is None else imported.batch_fields()
+    counts: dict[str, Any] = {}
+    if imported is not None:
+        names = ("repeated", "files", "skipped", "not_events", "strays")
+        counts = {name: getattr(imported, name) for name in names}
+        counts |= {"bad": imported.faults, "bad_count": imported.bad}
     if count * IN_MEMORY <= memory:
         return Batch(store.columns(without=without), timed=timed, **counts)
-    buckets = Buckets(count=min(200, max(8, count // IN_BUCKET)), folder=folder)
-    try:
-        pieces = (store.columns([row.who for row in chunk], without=without) for chunk in chunks(subjects))
-        for number, event in enumerate(chain.from_iterable(pieces)):
-            buckets.put(row_of(event, number))
-        buckets.flush()
-    except BaseException:
-        buckets.close()
-        raise
+    from .out_of_core import in_buckets
+
+    pieces = (store.columns([row.who for row in chunk], without=without) for chunk in chunks(subjects))
+    events = chain.from_iterable(pieces)
+    buckets = in_buckets(events, min(200, max(8, count // IN_BUCKET)))
     return OnDisk(EventsOnDisk(buckets), timed=timed, **counts)
 
 
@@ -97,16 +96,15 @@ def not_read(programs: Iterable[Program]) -> list[str]:
     return [name for name in registry.signals.names() if name not in wanted]
 
 
-def muted_by(
-    entries: Iterable[Mute], detections: Sequence[Detection], store: Store, now: datetime
-) -> Callable[[Detection], bool]:
-    """A function that says whether an entry mutes a detection of a store at this moment."""
-    active = [entry for entry in entries if not entry.is_expired(now)]
+def mutes_in(
+    entries: Sequence[Mute], detections: Sequence[Detection], store: Store, now: datetime
+) -> Callable[[Detection], Mute | None]:
+    """A function that returns the entry that mutes a detection of a store at this moment."""
     events: Mapping[tuple[str, str], Event] = {}
-    if detections and any(FACTS.keys() & entry.asks.keys() for entry in active):
+    if detections and ask_for_facts(entries):
         whose = {(item.source, item.subject) for item in detections}
         events = evidence_events(detections, store.events(whose))
-    return lambda detection: any(mutes(entry, detection, events) for entry in active)
+    return lambda detection: muted_by(entries, detection, events, now)
 
 
 def private_event(event: Event, keys: Keys) -> Event:
@@ -227,4 +225,4 @@ def note_looks(
     """Write audit lines, where the store is private; `subject` is the id that no word may contain."""
     if store.private() is not None:
         words, by = check_words(why, "why", subject), check_words(who, "who", subject)
-        store.add_looks([LookRow(micros(at), what, person, by, words) for person in people])
+        store.add_looks([UsageLook(at, what, person, by, words) for person in people])

@@ -22,7 +22,7 @@ from ..models.event import millionths
 from ..models.record import Record
 from ..models.slotted import dataclass, field
 from ..patterns.library import Library
-from ..store.protocol import Store, SubjectRow
+from ..store.records import Store, SubjectRow
 from .readings import scored_events
 
 Trend = Annotated[str, one_of("rising", "falling", "steady", "")]
@@ -127,7 +127,6 @@ class SignalContext(Record):
         return "steady" if abs(self.tau) < STEADY else "rising" if self.tau > 0 else "falling"
 
     def to_dict(self) -> dict[str, Any]:
-        """The JSON form."""
         names = ("mean", "rise", "tau", "trend") if self.values else ("values",)
         return {name: value for name, value in Record.to_dict(self).items() if name not in names}
 

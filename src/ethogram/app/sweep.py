@@ -25,9 +25,9 @@ from ..models.mute import Mute
 from ..models.slotted import dataclass, replace
 from ..patterns.library import Library
 from ..signals import Options, plan
-from ..store.protocol import Change, Held, Store, SubjectRow, Swept, SweptDetection, Who
+from ..store.records import Change, Held, Store, SubjectRow, Swept, SweptDetection, Who
 from .readings import Copies, has_bare_steps, needed, reads_steps, reads_text, said_again, scored_events
-from .stored_events import chunks, muted_by, not_read
+from .stored_events import chunks, mutes_in, not_read
 
 LATEST = 2**62
 """Microseconds; a deadline after it never comes."""
@@ -98,7 +98,6 @@ class SweepJob:
 
     @classmethod
     def of(cls, store: Store, library: Library, settings: Settings, as_of: datetime) -> SweepJob:
-        """The job of a library."""
         programs = sorted(library.programs, key=lambda program: program.name)
         content = [stable_hash(program.to_json()) for program in programs]
         signals = [f"{item.name}@{item.version}" for item in plan(needed(programs))]
@@ -261,8 +260,8 @@ def _with_copies(event: Event, copies: Copies) -> Event:
 
 def mute_changes(done: Sweep, entries: Sequence[Mute], store: Store, now: datetime) -> Sweep:
     """The sweep with the changes that an entry mutes at this moment set apart."""
-    is_muted = muted_by(entries, [change.detection for change in done.changes], store, now)
-    muted = tuple(change for change in done.changes if is_muted(change.detection))
+    muting = mutes_in(entries, [change.detection for change in done.changes], store, now)
+    muted = tuple(change for change in done.changes if muting(change.detection))
     changes = tuple(change for change in done.changes if change not in muted)
     return replace(done, changes=changes, muted=muted)
 

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
     from rich.console import RenderableType
 
-    from ..app.analyze import Analysis
     from ..app.demo import Example
+    from ..app.result import Analysis
     from ..ingest import Batch
     from ..models import Detection
 

@@ -12,13 +12,12 @@ from . import options as o
 from .output import Progress, emit, write_json, write_line
 
 if TYPE_CHECKING:
-    from ..app.analyze import Analysis
-    from ..app.importing import Imported, ImportRecord
+    from ..app.importing import Imported
+    from ..app.result import Analysis
     from ..config import Settings
     from ..ingest import Batch, OnDisk
     from ..patterns.library import Library
-    from ..store import Info, Store
-    from ..store.protocol import StoreRecord
+    from ..store import Store
 
 
 UNCLEAN = 1
@@ -50,7 +49,7 @@ def import_files(
         make_private_file(store, pseudonyms)
     with open_store(store, create=True) as opened:
         done = run_import(opened, options, options.settings(), keep_text=keep_text, pseudonyms=pseudonyms)
-    emit([imported_record(done, store)], imported_lines(done, store), as_json=as_json)
+    emit([done], imported_lines(done), as_json=as_json)
 
 
 def make_private_file(store: str, key: str) -> None:
@@ -88,7 +87,7 @@ def run_import(
         raise
     finally:
         progress.stop()
-    options.report_bad(Batch(EventList(), done.bad, done.bad_count))
+    options.report_bad(Batch(EventList(), done.faults, done.bad))
     return done
 
 
@@ -123,24 +122,6 @@ def with_probabilities(analysis: Analysis, url: str, settings: Settings) -> Anal
     return changed
 
 
-def imported_record(done: Imported, url: str) -> ImportRecord:
-    """An import as a record."""
-    from ..app.importing import ImportRecord
-
-    return ImportRecord(
-        store=url,
-        added=done.added,
-        repeated=done.repeated,
-        files=done.files,
-        files_known=done.known,
-        resumed_after=done.resumed,
-        bad=done.bad_count,
-        skipped=done.skipped,
-        not_events=done.not_events,
-        strays=done.strays,
-    )
-
-
 # --- info -----------------------------------------------------------------------------------
 
 
@@ -151,24 +132,7 @@ def info(store: o.StoreUrl, as_json: o.AsJson = False) -> None:
 
     with open_store(store) as opened:
         contents = opened.info()
-    emit([info_record(contents)], info_lines(contents), as_json=as_json)
-
-
-def info_record(contents: Info) -> StoreRecord:
-    """What is in a store, as a record."""
-    from ..store.protocol import SourceRow, StoreRecord
-
-    return StoreRecord(
-        store=contents.url,
-        schema=contents.schema,
-        bytes=contents.bytes,
-        **contents.counts,
-        first_at=contents.first_at,
-        last_at=contents.last_at,
-        sources=[SourceRow(source.name, source.timed) for source in contents.sources],
-        unfinished_imports=[unfinished.staged for unfinished in contents.imports],
-        last_sweep=contents.last_sweep,
-    )
+    emit([contents], info_lines(contents), as_json=as_json)
 
 
 # --- export ---------------------------------------------------------------------------------
@@ -222,7 +186,7 @@ def subject_records(
     """Events, detections, verdicts and conversations of a subject, and who looked at them."""
     from ..app.stored_events import note_looks, stored_name, stored_source
     from ..store import open_store
-    from ..store.protocol import TALKS
+    from ..store.records import TALKS
 
     with open_store(store) as opened:
         name = stored_name(opened, subject, key)
@@ -238,7 +202,7 @@ def subject_records(
         for verdict in opened.verdicts():
             if verdict.detection in ids or verdict.subject == name:
                 yield verdict.to_dict()
-        yield from (state.to_dict(name) for state in states)
+        yield from (state.to_dict() for state in states)
         yield from (look.to_dict() for look in opened.looks(name))
 
 

@@ -11,7 +11,7 @@ from .output import emit
 from .risk import AsOfStore
 
 if TYPE_CHECKING:
-    from ..store import SubjectRow
+    from ..store.records import SubjectRow
 
 
 SORTS = ("name", "events", "last", "detections")

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from ..config import Settings
     from ..models.mute import Mute
     from ..patterns.library import Library
-    from ..store import Change, Store
+    from ..store import Store
+    from ..store.records import Change
 
 
 def sweep(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from .wording import clean, listed, mute_text, pairs_text, plural, ranked, title_of, until_text
 
 if TYPE_CHECKING:
-    from ..app.analyze import Analysis
+    from ..app.result import Analysis
     from ..engine.match import Insufficient
     from ..ingest import Gathered
     from ..language.program import Program

@@ -20,9 +20,9 @@ from .coverage import Coverage
 from .wording import clean, plural, stamp
 
 if TYPE_CHECKING:
-    from ..app.analyze import Analysis
     from ..app.chat import Followed, Scored
     from ..app.judging.accuracy import Calibrated
+    from ..app.result import Analysis
     from ..app.run_record import Run, RunEpisode
     from ..models import Detection, Evidence
 
@@ -270,7 +270,7 @@ def chat_page(turns: Sequence[Scored], followed: Mapping[str, Followed], *, exce
 
 def calibration_page(calibrated: Sequence[Calibrated]) -> str:
     """What confidences have meant: a reliability plot and its table for each pattern."""
-    verdicts = plural(sum(pattern.reliability.count for pattern in calibrated), "verdict")
+    verdicts = plural(sum(pattern.verdicts for pattern in calibrated), "verdict")
     return render(
         "calibration.html",
         asset("style.css") + asset("calibration.css"),

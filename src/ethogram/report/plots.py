@@ -30,19 +30,19 @@ def lane_part(lane: Lane, run: Run) -> Markup:
 
     cells = max((len(marks) for _, marks in lane.rows), default=1)
     under = f" under {clean(lane.under)}" if lane.under else ""
-    each = "one cell per step" if lane.per_cell == 1 else f"one cell per {lane.per_cell} steps"
+    each = "one cell per step" if lane.steps_per_mark == 1 else f"one cell per {lane.steps_per_mark} steps"
     legend = [tag("span", _key(mark), f" {words}", class_="legend") for mark, words in MARKS.items()]
     head = tag("p", f"Paths of {clean(lane.subject, 60)}{under}, {each}: ", *legend, class_="note")
     bars = [
         _bar(first, last, episode, cells)
-        for first, last, episode in episode_cells(run, lane.subject, lane.per_cell)
+        for first, last, episode in episode_cells(run, lane.subject, lane.steps_per_mark)
     ]
     rows = [_lane_row("detected", "detected", bars)]
     for name, marks in lane.rows:
         drawn = []
         for index, mark in enumerate(marks):
             if mark != NOTHING:
-                first, last = index * lane.per_cell + 1, (index + 1) * lane.per_cell
+                first, last = index * lane.steps_per_mark + 1, (index + 1) * lane.steps_per_mark
                 steps = f"step {first}" if first == last else f"steps {first} to {last}"
                 title = f"{clean(name, 60)}, {steps}: {MARKS[mark]}"
                 drawn.append(_rect(mark, 100 * index / cells, 100 / cells, title))
@@ -124,9 +124,9 @@ SIZE, LEFT, BELOW = 300, 34, 34
 
 def reliability_plot(calibrated: Calibrated) -> Markup:
     """Confidence against the share that was right."""
-    pairs = zip(calibrated.calibration.confidences, calibrated.calibration.probabilities, strict=True)
+    pairs = calibrated.curve
     line = tag("polyline", points=" ".join(f"{number(_x(x))},{number(_y(y))}" for x, y in pairs))
-    groups = plural(len(calibrated.reliability.rows), "group")
+    groups = plural(len(calibrated.rows), "group")
     words = f"Reliability of {clean(calibrated.pattern, 120)}: {groups}"
     box = f"0 0 {SIZE + LEFT + 10} {SIZE + BELOW + 10}"
     drawn = (*_frame(), line, *_points(calibrated))
@@ -155,10 +155,8 @@ def _frame() -> Iterator[Markup]:
 
 
 def _points(calibrated: Calibrated) -> Iterator[Markup]:
-    for row in calibrated.reliability.rows:
-        low, high = row.interval
-        yield tag(
-            "line", x1=_x(row.confidence), x2=_x(row.confidence), y1=_y(low), y2=_y(high), class_="range"
-        )
-        title = tag("title", f"confidence {row.confidence:.2f}: {row.right} of {row.count} right")
-        yield tag("circle", title, cx=_x(row.confidence), cy=_y(row.right / row.count), r=4)
+    for row in calibrated.rows:
+        x, low, high = _x(row.said), _y(row.share_low), _y(row.share_high)
+        yield tag("line", x1=x, x2=x, y1=low, y2=high, class_="range")
+        title = tag("title", f"confidence {row.said:.2f}: {row.right} of {row.count} right")
+        yield tag("circle", title, cx=x, cy=_y(row.share), r=4)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ..models import Detection
     from ..risk.assessment import Assessment, Recommendation
     from ..risk.scoring import Composition
-    from ..store import SubjectRow
+    from ..store.records import SubjectRow
 
 
 SHOWN = 8

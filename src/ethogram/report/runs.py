@@ -144,7 +144,7 @@ def evidence_steps(
     detections: Iterable[Detection], events: Any, runs: Sequence[Run]
 ) -> dict[tuple[str, str], Action]:
     """(source, event id) -> step, for the evidence of these detections that lies in one of the runs."""
-    from ..app.run_steps import AgentSteps
+    from ..app.run_record import AgentSteps
     from ..app.runs import batches_of
 
     known = {(run.source, run.thread) for run in runs}
@@ -173,7 +173,7 @@ def evidence_steps(
 
 def result_text(event: Event) -> str:
     """The error or the first line of the result of a step, masked and short; '' where none is known."""
-    from ..app.run_steps import failure_of, operation_at, short
+    from ..app.run_record import failure_of, operation_at, short
     from ..signals.agent.step import read_step
 
     if (line := failure_of(event, operation_at(event))) is not None:
@@ -240,11 +240,11 @@ def lane_lines(lane: Lane, run: Run) -> Iterator[str]:
     from ..app.run_record import narrowed
 
     lane = narrowed(lane, CELLS)
-    each = "one mark per step" if lane.per_cell == 1 else f"one mark per {lane.per_cell} steps"
+    each = "one mark per step" if lane.steps_per_mark == 1 else f"one mark per {lane.steps_per_mark} steps"
     under = f" under {clean(lane.under)}" if lane.under else ""
     yield f"Paths of {clean(lane.subject)}{under} ({each}: r read, w changed, x failed, . other)"
     yield from (f"  {marks}  {clean(name)}" for name, marks in lane.rows)
     cells = [" "] * max(len(marks) for _, marks in lane.rows)
-    for first, last, _ in episode_cells(run, lane.subject, lane.per_cell):
+    for first, last, _ in episode_cells(run, lane.subject, lane.steps_per_mark):
         cells[first : last + 1] = "^" * (last + 1 - first)
     yield f"  {''.join(cells)}  detected"

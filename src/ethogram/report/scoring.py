@@ -20,7 +20,7 @@ MOST = 20
 
 def scan_lines(scan: Scanned) -> Iterator[str]:
     """Tiers, categories, subjects and the cost of evaluating."""
-    record = scan.to_dict()
+    record = scan.summary().to_dict()
     yield f"{plural(scan.messages, 'message')} in {plural(len(scan.threads), 'thread')}"
     if scan.without_text:
         yield f"{plural(scan.without_text, 'event')} without text skipped"

@@ -10,7 +10,7 @@ from .wording import clean, plural, printable, stamp
 
 if TYPE_CHECKING:
     from ..app.importing import Imported
-    from ..store import Info
+    from ..store.records import Info
     from ..usage import UsageSignals
     from ..usage.signals import News
 
@@ -26,17 +26,17 @@ MENTIONED = {
 """What kinds of rows are called, where that is not the kind itself."""
 
 
-def imported_lines(done: Imported, url: str) -> Iterator[str]:
+def imported_lines(done: Imported) -> Iterator[str]:
     """What an import added and skipped."""
     from ..errors import did_you_mean
     from ..patterns.catalogue import load_vocabulary
 
-    resumed = f" (continued after {plural(done.resumed, 'staged event')})" if done.resumed else ""
-    yield f"{plural(done.added, 'event')} added to {printable(url)}{resumed}."
+    resumed = f" (continued after {plural(done.resumed_after, 'staged event')})" if done.resumed_after else ""
+    yield f"{plural(done.added, 'event')} added to {printable(done.store)}{resumed}."
     if done.repeated:
         yield f"Already known: {plural(done.repeated, 'event')}"
-    if done.bad_count:
-        yield f"Skipped: {plural(done.bad_count, 'invalid line')}"
+    if done.bad:
+        yield f"Skipped: {plural(done.bad, 'invalid line')}"
     for what, count in sorted(done.skipped.items()):
         yield f"Skipped: {skipped_text(what, count, done.not_events)}"
     for name, count in sorted(done.strays.items()):
@@ -46,16 +46,18 @@ def imported_lines(done: Imported, url: str) -> Iterator[str]:
 
 def info_lines(info: Info) -> Iterator[str]:
     """What is in a store."""
-    yield f"{printable(info.url)}: {info.bytes / 1e6:,.1f} MB, schema {info.schema}"
+    from ..store.records import COUNTED
+
+    yield f"{printable(info.store)}: {info.bytes / 1e6:,.1f} MB, schema {info.schema}"
     names = {"runner_states": "engine state", "readings": "measured reading"}
-    for name, count in info.counts.items():
-        yield f"  {plural(count, names.get(name, name.removesuffix('s')))}"
+    for name in COUNTED:
+        yield f"  {plural(getattr(info, name), names.get(name, name.removesuffix('s')))}"
     if info.first_at and info.last_at:
         yield f"  from {stamp(info.first_at)} to {stamp(info.last_at)} UTC"
     for source in info.sources:
         yield f"  source {clean(source.name)}" + ("" if source.timed else ", without times")
-    for unfinished in info.imports:
-        yield f"  unfinished import: {plural(unfinished.staged, 'staged event')}"
+    for staged in info.unfinished_imports:
+        yield f"  unfinished import: {plural(staged, 'staged event')}"
     if info.last_sweep:
         yield f"  last swept as of {stamp(info.last_sweep)} UTC"
 

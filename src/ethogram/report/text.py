@@ -27,13 +27,13 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.table import Table
 
-    from ..app.analyze import Analysis
+    from ..app.result import Analysis
     from ..app.run_record import Run, RunEpisode
     from ..app.sweep import Sweep
     from ..ingest import Gathered
     from ..models import Detection, Evidence
     from ..patterns.library import Library
-    from ..store import Change
+    from ..store.records import Change
 
 
 DETAILS = 3

@@ -13,8 +13,7 @@ if TYPE_CHECKING:
     from ..app.judging.accuracy import Calibrated
     from ..app.judging.learning import LearningResult
     from ..models import Verdict
-    from ..risk.accuracy import Accuracy, Precision
-    from ..risk.agreement import Agreement, Kappa
+    from ..risk.accuracy import Accuracy, Agreement, Kappa, Precision
     from ..risk.changes import Change
     from ..risk.proposal import Effect, Proposal
 
@@ -69,14 +68,14 @@ def counts_text(precision: Precision) -> str:
 
 def precision_text(precision: Precision) -> str:
     """Precision with its interval, or that there are too few verdicts."""
-    if precision.value is None or precision.interval is None:
+    if precision.insufficient is not None:
         return f"insufficient verdicts ({precision.counts.judged} of {precision.minimum})"
-    return f"{precision.value:.2f} ({precision.interval[0]:.2f} to {precision.interval[1]:.2f})"
+    return f"{precision.precision:.2f} ({precision.precision_low:.2f} to {precision.precision_high:.2f})"
 
 
 def recall_texts(row: Accuracy) -> Iterator[str]:
     """The bounds of recall, by known misses and by judged silences."""
-    most, least = row.recall_at_most, row.recall_at_least
+    most, least = row.recall.at_most, row.recall.at_least
     if most is not None:
         yield f"at most {most:.2f}: more may have been missed than is known"
     if least is not None:
@@ -107,17 +106,14 @@ def kappa_text(kappa: Kappa) -> str:
 
 def calibration_lines(calibrated: Calibrated) -> Iterator[str]:
     """The table, then the plot."""
-    reliability = calibrated.reliability
     few = "" if calibrated.sufficient else f" (insufficient: {calibrated.minimum} needed)"
-    yield f"{clean(calibrated.pattern)}: {plural(reliability.count, 'verdict')}{few}"
+    yield f"{clean(calibrated.pattern)}: {plural(calibrated.verdicts, 'verdict')}{few}"
     yield "  confidence     judged  right  share (95 %)          calibrated"
-    for row in reliability.rows:
-        low, high = row.interval
-        share = f"{row.right / row.count:.2f} ({low:.2f} to {high:.2f})"
+    for row in calibrated.rows:
+        share = f"{row.share:.2f} ({row.share_low:.2f} to {row.share_high:.2f})"
         bounds = f"{row.low:.2f} to {row.high:.2f}"
-        probability = calibrated.calibration(row.confidence)
-        yield f"  {bounds:14} {row.count:6,}  {row.right:5,}  {share:20}  {probability:.2f}"
-    yield f"  mean distance to the diagonal {reliability.distance:.2f}, Brier score {reliability.brier:.3f}"
+        yield f"  {bounds:14} {row.count:6,}  {row.right:5,}  {share:20}  {row.probability:.2f}"
+    yield f"  mean distance to the diagonal {calibrated.distance:.2f}, Brier score {calibrated.brier:.3f}"
     yield from (f"  {text}" for text in plot_lines(calibrated))
 
 
@@ -133,8 +129,8 @@ def plot_lines(calibrated: Calibrated) -> Iterator[str]:
         put(share, share, ".")
     for share in shares:
         put(share, calibrated.calibration(share), "-")
-    for row in calibrated.reliability.rows:
-        put(row.confidence, row.right / row.count, "o")
+    for row in calibrated.rows:
+        put(row.said, row.share, "o")
     for index, line in enumerate(cells):
         label = {0: "1.0", (HIGH - 1) // 2: "0.5", HIGH - 1: "0.0"}.get(index, "")
         yield f"{label:>4} |{''.join(line).rstrip()}"
@@ -181,8 +177,7 @@ def effect_precision(effect: Effect) -> str:
     """Precision with its interval."""
     if effect.precision is None:
         return "no detections"
-    low, high = effect.interval
-    return f"{effect.precision:.2f} ({low:.2f} to {high:.2f})"
+    return f"{effect.precision:.2f} ({effect.precision_low:.2f} to {effect.precision_high:.2f})"
 
 
 def change_line(change: Change) -> str:

@@ -147,8 +147,8 @@ def assess(
     """The assessment of one subject or run at a moment."""
     weights, context = weights or RiskWeights(), context or RiskContext()
     active = active_detections(detections, as_of, weights, context)
-    without = what_if(detections, as_of=as_of, weights=weights, context=context)
     composition = compose_active(active, as_of, weights)
+    without = what_if(active, composition, detections, weights)
     less = {item.detection: item.less for item in without}
     return Assessment(
         individual_patterns=tuple(item.detection for item in active if not item.detection.parts),

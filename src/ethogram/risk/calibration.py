@@ -12,7 +12,9 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
+from ..fields import Count, Ratio
 from ..models import Detection
+from ..models.record import Record, decimals
 from ..models.slotted import dataclass
 from ..stats import Interval, isotonic, wilson
 
@@ -33,6 +35,11 @@ class Calibration:
     def __call__(self, confidence: float) -> float:
         """The probability that a detection of this confidence is right."""
         return float(np.interp(confidence, self.confidences, self.probabilities))
+
+    @property
+    def curve(self) -> tuple[Interval, ...]:
+        """Confidences with their probabilities."""
+        return tuple(zip(self.confidences, self.probabilities, strict=True))
 
 
 def calibrate(judged: Iterable[tuple[float, bool]]) -> Calibration:
@@ -55,21 +62,27 @@ def probability(calibrations: Mapping[str, Calibration], detection: Detection) -
 
 
 @dataclass(frozen=True, slots=True)
-class ReliabilityRow:
-    """Detections of similar confidence: its range and mean, and how many were right."""
+class ReliabilityRow(Record):
+    """Detections of about the same confidence: its range and mean (`said`), and how many were right."""
 
-    low: float
-    high: float
-    count: int
-    confidence: float
-    right: int
-    interval: Interval
+    DECIMALS = decimals(6, "low", "high", "said", "share", "share_low", "share_high", "probability")
+
+    count: Count
+    right: Count
+    low: Ratio
+    high: Ratio
+    said: Ratio
+    share: Ratio
+    share_low: Ratio
+    share_high: Ratio
+    probability: Ratio
 
 
 @dataclass(frozen=True, slots=True)
 class Reliability:
     """The reliability table, the Brier score, and the expected calibration error (`distance`)."""
 
+    calibration: Calibration
     rows: tuple[ReliabilityRow, ...]
     count: int
     brier: float
@@ -87,10 +100,12 @@ def reliability(pairs: Sequence[tuple[float, bool]]) -> Reliability | None:
     right = np.array([truth for _, truth in pairs], dtype=float)
     edges = np.unique(np.quantile(scores, np.linspace(0, 1, GROUPS + 1)[1:-1], method="lower"))
     group = np.searchsorted(edges, scores, side="left")
-    rows = []
+    calibration, rows = calibrate(pairs), []
     for number in np.unique(group):
         own, hits = scores[group == number], int(right[group == number].sum())
         low, high, mean = float(own.min()), float(own.max()), float(own.mean())
-        rows.append(ReliabilityRow(low, high, len(own), mean, hits, wilson(hits, len(own))))
-    distance = sum(abs(row.confidence - row.right / row.count) * row.count for row in rows) / len(pairs)
-    return Reliability(tuple(rows), len(pairs), float(((scores - right) ** 2).mean()), distance)
+        share, interval = hits / len(own), wilson(hits, len(own))
+        rows.append(ReliabilityRow(len(own), hits, low, high, mean, share, *interval, calibration(mean)))
+    distance = sum(abs(row.said - row.share) * row.count for row in rows) / len(pairs)
+    brier = float(((scores - right) ** 2).mean())
+    return Reliability(calibration, tuple(rows), len(pairs), brier, distance)

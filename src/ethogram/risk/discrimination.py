@@ -13,6 +13,8 @@ from statistics import median, quantiles
 import numpy as np
 from numpy.typing import NDArray
 
+from ..fields import Count, Name, Ratio
+from ..models.record import Record, decimals
 from ..models.slotted import dataclass, field
 from ..stats import Interval, beta_cdf, student_t_critical, student_t_two_sided, wilson
 
@@ -51,11 +53,29 @@ def cluster_numbers(items: Iterable[ScoredItem]) -> list[int]:
 
 
 @dataclass(frozen=True, slots=True)
-class Auroc:
+class Estimate(Record):
+    """A share with its interval of 95 %; without items the value is None and the interval 0 to 1."""
+
+    JSON = "value low high"
+    DECIMALS = decimals(4, "value", "low", "high")
+
+    value: Ratio | None
+    interval: Interval
+
+    @property
+    def low(self) -> Ratio:
+        return self.interval[0]
+
+    @property
+    def high(self) -> Ratio:
+        return self.interval[1]
+
+
+@dataclass(frozen=True, slots=True)
+class Auroc(Estimate):
     """The area under the ROC curve; `components` are DeLong's: what each item contributes to it."""
 
-    value: float
-    interval: Interval
+    value: Ratio
     error: float
     components: Floats
 
@@ -114,12 +134,15 @@ def _area_interval(value: float, error: float, smaller: int, freedom: float) -> 
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
-    """The difference of two figures on the same items, with its p-value."""
+class Difference(Record):
+    """New less old on the same items, with its interval of 95 % and the chance of it by luck."""
+
+    DECIMALS = decimals(4, "value", "low", "high") | decimals(6, "p")
 
     value: float
-    interval: Interval
-    p: float
+    low: float
+    high: float
+    p: Ratio
 
 
 def area_difference(area: Auroc, other: Auroc, groups: Sequence[int]) -> Difference:
@@ -131,40 +154,40 @@ def area_difference(area: Auroc, other: Auroc, groups: Sequence[int]) -> Differe
         return constant_difference(value, count)
     freedom = max(1.0, count - 1.0)
     half = student_t_critical(freedom) * error
-    interval = (max(-1.0, value - half), min(1.0, value + half))
-    return Difference(value, interval, student_t_two_sided(value / error, freedom))
+    low, high = max(-1.0, value - half), min(1.0, value + half)
+    return Difference(value, low, high, student_t_two_sided(value / error, freedom))
 
 
 def constant_difference(value: float, groups: int) -> Difference:
     """A difference that is the same in every group: the p-value of a sign test, and Wilson's interval.
 
-    >>> constant_difference(-0.5, 4).p, [round(end, 2) for end in constant_difference(0.0, 4).interval]
-    (0.125, [-0.49, 0.49])
+    >>> constant_difference(-0.5, 4).p, round(constant_difference(0.0, 4).high, 2)
+    (0.125, 0.49)
     """
     if not value:
         most = wilson(0, groups)[1]
-        return Difference(value, (-most, most), 1.0)
+        return Difference(value, -most, most, 1.0)
     low, high = sorted((value, value * wilson(groups, groups)[0]))
-    return Difference(value, (low, high), min(1.0, 2.0 ** (1 - groups)))
+    return Difference(value, low, high, min(1.0, 2.0 ** (1 - groups)))
 
 
 @dataclass(frozen=True, slots=True)
-class Rate:
-    """A share of items with its interval; value None and interval 0 to 1 without items."""
+class Rate(Estimate):
+    """A share of counted items."""
 
-    hits: int
-    of: int
-    value: float | None
-    interval: Interval
+    JSON = "hits of value low high"
+
+    hits: Count
+    of: Count
 
 
 def rate(hits: Sequence[bool], groups: Sequence[int]) -> Rate:
     """The share of hits, with Wilson's interval for the effective number of independent items."""
     n = len(hits)
     if not n:
-        return Rate(0, 0, None, (0.0, 1.0))
+        return Rate(None, (0.0, 1.0), 0, 0)
     count, effect = sum(hits), design_effect(hits, groups)
-    return Rate(count, n, count / n, wilson(count / effect, n / effect))
+    return Rate(count / n, wilson(count / effect, n / effect), count, n)
 
 
 def design_effect(hits: Sequence[bool], groups: Sequence[int]) -> float:
@@ -188,12 +211,14 @@ def design_effect(hits: Sequence[bool], groups: Sequence[int]) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class Baseline:
+class Baseline(Record):
     """A trivial measure: its area in the better direction, and its precision at as many marked items."""
 
-    name: str
-    area: float
-    precision: float | None
+    DECIMALS = decimals(4, "auroc", "precision")
+
+    name: Name
+    auroc: Ratio
+    precision: Ratio | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,7 +275,7 @@ def _baselines(items: Sequence[ScoredItem]) -> tuple[Baseline, ...]:
             values = values if area.value >= 0.5 else -values
             precision = _precision_at(values, target, marked)
             out.append(Baseline(name, max(area.value, 1 - area.value), precision))
-    return tuple(sorted(out, key=lambda item: (-item.area, item.name)))
+    return tuple(sorted(out, key=lambda item: (-item.auroc, item.name)))
 
 
 def _precision_at(values: Floats, target: NDArray[np.bool_], marked: int) -> float | None:
@@ -273,7 +298,7 @@ def threshold_at_rate(negatives: Numbers, share: float) -> float:
     return float(ordered[min(int(share * len(ordered)), len(ordered) - 1)])
 
 
-def recall_at_rate(items: Sequence[ScoredItem], share: float) -> Rate | None:
+def recall_at_rate(items: Sequence[ScoredItem], share: float) -> Estimate | None:
     """Recall at the threshold that at most `share` of the negatives is above; None without both classes.
 
     The interval covers all thresholds that the negatives leave possible: with so few that none of them need
@@ -292,8 +317,7 @@ def recall_at_rate(items: Sequence[ScoredItem], share: float) -> Rate | None:
     place = int(np.ceil(most * effect))
     lowest = float(ordered[place]) if place < len(ordered) else -np.inf
     recall, low, high = (rate((scores > at).tolist(), groups) for at in (threshold, highest, lowest))
-    interval = (low.interval[0] if fewest else 0.0, high.interval[1])
-    return Rate(recall.hits, recall.of, recall.value, interval)
+    return Estimate(recall.value, (low.low if fewest else 0.0, high.high))
 
 
 def _count_above(n: float, share: float) -> tuple[int, int]:
@@ -325,14 +349,15 @@ class TargetTimeline:
 
 
 @dataclass(frozen=True, slots=True)
-class DurationSummary:
+class DurationSummary(Record):
     """Durations in `count` of `of` histories; quartiles are None below four, `left_out` were not counted."""
 
-    of: int
-    count: int
+    of: Count
+    count: Count
+    left_out: Count
     median: float | None
-    quartiles: tuple[float, float] | None
-    left_out: int
+    quartile_low: float | None
+    quartile_high: float | None
 
 
 def lead_time(timelines: Sequence[TargetTimeline]) -> DurationSummary:
@@ -368,6 +393,6 @@ def recovery_time(timelines: Sequence[TargetTimeline]) -> DurationSummary:
 
 
 def _summary(of: int, durations: Sequence[float], left_out: int) -> DurationSummary:
-    parts = quantiles(durations, n=4, method="inclusive") if len(durations) >= 4 else None
+    low, _, high = quantiles(durations, n=4, method="inclusive") if len(durations) >= 4 else (None,) * 3
     middle = median(durations) if durations else None
-    return DurationSummary(of, len(durations), middle, (parts[0], parts[2]) if parts else None, left_out)
+    return DurationSummary(of, len(durations), left_out, middle, low, high)

@@ -58,24 +58,21 @@ def group_of(detection: Detection) -> str:
     return "\0".join((detection.source, detection.subject, str(detection.history.get("thread", ""))))
 
 
-def judged_detections(verdicts: Iterable[Verdict], detections: Iterable[Detection]) -> list[JudgedItem]:
-    """Detections with a consensus, whatever version found them."""
+def judged_items(
+    verdicts: Iterable[Verdict], detections: Iterable[Detection], periods: Mapping[tuple[str, ...], Period]
+) -> list[JudgedItem]:
+    """What judges agree on: detections, whatever version found them, and misses in these periods.
+
+    `periods` are by source, subject, first and last event.
+    """
     by_id = {detection.id: detection for detection in detections}
     items = []
     for item, consensus in sorted(consensus_by_item(verdicts).items()):
-        if item[0] == "detection" and item[1] in by_id and consensus.verdict != "disputed":
-            detection = by_id[item[1]]
-            is_true = consensus.verdict in TRUE
-            items.append(JudgedItem(detection.id, is_true, True, period_of(detection), group_of(detection)))
-    return items
-
-
-def judged_misses(verdicts: Iterable[Verdict], periods: Mapping[tuple[str, ...], Period]) -> list[JudgedItem]:
-    """Misses that judges agree on; `periods` are by source, subject, first and last event."""
-    items = []
-    for item, consensus in sorted(consensus_by_item(verdicts).items()):
-        period = periods.get(item[2:6]) if item[0] == "silence" else None
-        if period is not None and consensus.verdict == "missed":
+        word, detection, period = consensus.verdict, by_id.get(item[1]), periods.get(item[2:6])
+        if item[0] == "detection" and detection is not None and word != "disputed":
+            where, group = period_of(detection), group_of(detection)
+            items.append(JudgedItem(detection.id, word in TRUE, True, where, group))
+        elif item[0] == "silence" and period is not None and word == "missed":
             group = "\0".join((*period.history[:2], ""))
             items.append(JudgedItem("\0".join(item), True, False, period, group))
     return items

@@ -48,23 +48,16 @@ class Effect(Record):
         return self.true / self.detected if self.detected else None
 
     @property
-    def interval(self) -> Interval:
-        """Wilson's 95 % interval of the precision."""
-        return wilson(self.true, self.detected)
-
-    @property
     def precision_low(self) -> Ratio:
-        """The lower end of the interval."""
-        return self.interval[0]
+        """The lower end of Wilson's 95 % interval of the precision."""
+        return wilson(self.true, self.detected)[0]
 
     @property
     def precision_high(self) -> Ratio:
-        """The upper end of the interval."""
-        return self.interval[1]
+        return wilson(self.true, self.detected)[1]
 
     @classmethod
     def from_dict(cls, record: Mapping[str, Any]) -> Effect:
-        """The effect in a record."""
         return cls(*(record.get(name, 0) for name in cls.__slots__))
 
 
@@ -105,7 +98,7 @@ class TriedValue(Record):
 class Proposal(Record):
     """A new value of one parameter.
 
-    `interval` is the 95 % interval of the right value, `tried` the range of values tested. `before` and
+    `low` to `high` is the 95 % interval of the right value, `tried` the range of values tested. `before` and
     `after` are on all verdicts; `held_out` is cross-validated, and the effect to expect. `luck` is the
     p-value under random verdicts. `effects` has every value tested. `recent` counts the detections of the
     last 30 days with the old and the new value, `recent_lost` the confirmed ones lost among them.
@@ -122,7 +115,8 @@ class Proposal(Record):
     parameter: Name
     old: float
     new: float
-    interval: Interval
+    low: float
+    high: float
     tried: Interval
     before: Effect
     after: Effect
@@ -135,16 +129,6 @@ class Proposal(Record):
     recent_lost: Count = 0
 
     @property
-    def low(self) -> float:
-        """The lower end of the interval."""
-        return self.interval[0]
-
-    @property
-    def high(self) -> float:
-        """The upper end of the interval."""
-        return self.interval[1]
-
-    @property
     def values(self) -> list[TriedValue]:
         """What each value tested detects."""
         return [TriedValue(value, *astuple(effect)) for value, effect in self.effects]
@@ -152,17 +136,12 @@ class Proposal(Record):
     @property
     def lost_confirmed(self) -> Count:
         """Confirmed detections that would no longer be found."""
-        return self.lost
+        return self.after.lost
 
     @property
     def is_at_end(self) -> bool:
         """Whether the right value may lie outside the range tested."""
-        return self.interval[0] <= self.tried[0] or self.interval[1] >= self.tried[1]
-
-    @property
-    def lost(self) -> int:
-        """Confirmed detections that would no longer be found."""
-        return self.after.lost
+        return self.low <= self.tried[0] or self.high >= self.tried[1]
 
     def diff(self) -> str:
         """The change of the settings as a diff."""
@@ -171,11 +150,10 @@ class Proposal(Record):
 
     def sentence(self) -> str:
         """The proposal in words."""
-        low, high = self.interval
         text = (
             f"{self.pattern}: {self.parameter} {self.new:g} instead of {self.old:g} "
-            f"(likely between {low:g} and {high:g}): "
-            f"{_judged(self.after)} instead of {_judged(self.before)}, losing {self.lost} confirmed."
+            f"(likely between {self.low:g} and {self.high:g}): "
+            f"{_judged(self.after)} instead of {_judged(self.before)}, losing {self.after.lost} confirmed."
         )
         if self.is_at_end:
             text += f" Nothing beyond {self.tried[0]:g} to {self.tried[1]:g} was tried."
@@ -188,20 +166,11 @@ class Proposal(Record):
 
     @classmethod
     def from_dict(cls, record: Mapping[str, Any]) -> Proposal:
-        """The proposal in a record."""
-        names = ("pattern", "parameter", "old", "new", "luck", "verdicts", "groups")
-        low, high = record["tried"]
-        return cls(
-            **{name: record[name] for name in names},
-            before=Effect.from_dict(record["before"]),
-            after=Effect.from_dict(record["after"]),
-            held_out=Effect.from_dict(record["held_out"]),
-            interval=(record["low"], record["high"]),
-            tried=(low, high),
-            effects=tuple((item["value"], Effect.from_dict(item)) for item in record["values"]),
-            recent=None if record["recent"] is None else (record["recent"][0], record["recent"][1]),
-            recent_lost=record.get("recent_lost", 0),
-        )
+        values = {name: record[name] for name in cls.__slots__ if name in record}
+        pairs = {name: tuple(values[name]) for name in ("tried", "recent") if values[name] is not None}
+        effects = {name: Effect.from_dict(values[name]) for name in ("before", "after", "held_out")}
+        tried = tuple((item["value"], Effect.from_dict(item)) for item in record["values"])
+        return cls(**{**values, **pairs, **effects}, effects=tried)
 
 
 def add_recent(

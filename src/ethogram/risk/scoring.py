@@ -67,7 +67,6 @@ class RiskWeights:
             raise ValueError("a half-life must be longer than 0")
 
     def half_life_of(self, cause: str) -> int:
-        """The half-life of a cause."""
         return self.half_lives.get(cause, self.half_life)
 
     def multiplier(self, pattern: str) -> float:
@@ -246,7 +245,6 @@ class Composition(Record):
     detections: tuple[str, ...] = ()
 
     def risk(self, subject: str, thread: str | None = None, source: str = "input") -> Risk:
-        """The risk record."""
         return Risk(subject, self.as_of, self.value, self.mode, thread, self.detections, source)
 
 
@@ -318,16 +316,9 @@ class WhatIf(Record):
 
 
 def what_if(
-    detections: Sequence[Detection],
-    *,
-    as_of: datetime,
-    weights: RiskWeights | None = None,
-    context: RiskContext | None = None,
+    active: Sequence[ActiveDetection], now: Composition, detections: Iterable[Detection], weights: RiskWeights
 ) -> tuple[WhatIf, ...]:
-    """The risk without each detection that counts, the largest difference first."""
-    weights = weights or RiskWeights()
-    active = active_detections(detections, as_of, weights, context or RiskContext())
-    now = compose_active(active, as_of, weights)
+    """The risk `now` without each detection that counts, the largest difference first."""
     largest = {
         item.detection for item in (*now.causes, *now.combinations, *([now.floor] if now.floor else []))
     }
@@ -338,6 +329,6 @@ def what_if(
         value = now.value
         if not removed.isdisjoint(largest):  # else another detection is the largest everywhere
             left = [other for other in active if other.detection.id not in removed]
-            value = compose_active(left, as_of, weights).value
+            value = compose_active(left, now.as_of, weights).value
         results.append(WhatIf(item.detection.id, value, round(now.value - value, PLACES)))
     return tuple(sorted(results, key=lambda result: (-result.less, result.detection)))

@@ -309,12 +309,14 @@ def _propose(
     held_out = cross_validate(grids, true, groups)
     if not is_better(held_out):
         return NoProposal(pattern, "what is chosen on some subjects does not help with others", is_try=True)
+    low, high = threshold_interval(grid, true, groups)
     return Proposal(
         pattern=pattern,
         parameter=grid.parameter,
         old=grid.current,
         new=grid.values[column],
-        interval=threshold_interval(grid, true, groups),
+        low=low,
+        high=high,
         tried=(grid.values[0], grid.values[-1]),
         before=measure_effect(true, detected, current, current),
         after=measure_effect(true, detected, grid.hits[:, column], current),
@@ -387,7 +389,7 @@ def automatic_step(
     """
     limits = limits or StepLimits()
     old, before = proposal.old, proposal.before
-    if proposal.interval[0] <= old <= proposal.interval[1]:
+    if proposal.low <= old <= proposal.high:
         return "the present value may well be the right one"
     own = [change for change in changes if change.pattern == proposal.pattern]
     if own and own[-1].undoes is not None:

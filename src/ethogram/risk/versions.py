@@ -7,6 +7,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ..fields import Count, Ratio
+from ..models.record import Record, decimals
 from ..models.slotted import dataclass
 from ..stats import Z95, student_t_critical
 from .discrimination import (
@@ -27,19 +29,20 @@ EXACT_LIMIT = 20_000
 
 
 @dataclass(frozen=True, slots=True)
-class VersionComparison:
-    """New minus old. `better` and `worse` are items on which only the new, or only the old one is right.
+class VersionComparison(Record):
+    """New minus old. `better` and `worse` are items on which only the new, or only the old one is right."""
 
-    `p` is McNemar's exact test of these, with whole groups as observations.
-    """
+    DECIMALS = decimals(6, "p")
 
-    better: int
-    worse: int
-    p: float
+    better: Count
+    """Things on which only the new version is right."""
+    worse: Count
+    p: Ratio
+    """McNemar's exact test of the two, by groups."""
     precision: Difference | None
     recall: Difference | None
     false_alarms: Difference | None
-    area: Difference | None
+    auroc: Difference | None
 
 
 def compare_versions(old: Sequence[ScoredItem], new: Sequence[ScoredItem]) -> VersionComparison:
@@ -61,7 +64,7 @@ def compare_versions(old: Sequence[ScoredItem], new: Sequence[ScoredItem]) -> Ve
         precision=precision,
         recall=recall,
         false_alarms=false_alarms,
-        area=area_difference(new_area, old_area, groups) if new_area and old_area else None,
+        auroc=area_difference(new_area, old_area, groups) if new_area and old_area else None,
     )
 
 
@@ -141,4 +144,4 @@ def _difference(value: float, draws: Floats, groups: int) -> Difference | None:
     low, high = np.quantile(draws, (0.025, 0.975))
     tail = min((1 + (draws <= 0).sum()), (1 + (draws >= 0).sum())) / (1 + len(draws))
     p = max(constant.p if value else 0.0, min(1.0, 2 * float(tail)))
-    return Difference(value, (float(low), float(high)), p)
+    return Difference(value, float(low), float(high), p)

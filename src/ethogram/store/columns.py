@@ -15,7 +15,7 @@ from ..ingest.batch import EventList, EventSequence, without_readings
 from ..ingest.event_columns import MANY_SIGNALS, THIN, Coded, Column, EventColumns, Readings, Sparse, in_order
 from ..models import INPUT_SCORER, Event, Reading
 from ..models.slotted import replace
-from .protocol import Source, Who
+from .records import Source, Who
 from .rows import COLUMNS, MARK, NOT_KEPT, STEPS, Row
 
 _NUMBERS = Decoder(list[dict[str, float] | None])

@@ -13,7 +13,7 @@ from sqlalchemy import Connection, Select, and_, or_, select
 from ..ingest.batch import EventSequence
 from ..models import Event, Reading, micros, moment
 from . import schema
-from .protocol import Source, SubjectRow, Who
+from .records import Source, SubjectRow, Who
 from .rows import COLUMNS, event_of, reading_of, reading_values
 from .sql import READ_AHEAD, Sql, in_pieces, insert_rows, run
 
@@ -78,22 +78,8 @@ class Events(Sql):
             pieces = (run(connection, query + where, until=limit).all() for where in conditions)
             rows = list({row[0]: row for row in chain.from_iterable(pieces)}.values())
             own = None if subjects is None else [row[0] for row in rows]
-            measured = _measured_but(connection, own, without)
+            measured = measured_readings(connection, own, without)
         return columns_of(rows, whose, self.sources(), measured, without)
-
-    def authors(self, source: str, ids: Iterable[str]) -> dict[str, str]:
-        """The subjects of events by id; unknown ids are left out."""
-        record: dict[str, str] = {}
-        with self.reading() as connection:
-            for piece in in_pieces(sorted(set(ids))):
-                query = (
-                    select(EVENTS.id, SUBJECTS.name)
-                    .join(schema.subjects, SUBJECTS.key == EVENTS.subject)
-                    .join(schema.sources, SOURCES.key == EVENTS.source)
-                    .where(SOURCES.name == source, EVENTS.id.in_(piece))
-                )
-                record |= {row[0]: row[1] for row in connection.execute(query)}
-        return record
 
     def sources(self) -> dict[str, Source]:
         """Every source by name."""
@@ -130,10 +116,9 @@ class Events(Sql):
 
     def _events(self, query: Select[Any]) -> Iterator[Event]:
         with self.reading() as connection:
-            has_measured = run(connection, "SELECT EXISTS (SELECT 1 FROM readings)").scalar_one()
             rows = connection.execution_options(yield_per=READ_AHEAD).execute(query)
             for batch in rows.partitions():
-                measured = _measured(connection, [row[0] for row in batch]) if has_measured else {}
+                measured = measured_readings(connection, [row[0] for row in batch])
                 for key, source, subject, *row in batch:
                     yield event_of(source, subject, tuple(row), measured.get(key, ()))
 
@@ -168,21 +153,12 @@ def _are(subjects: Sequence[Who]) -> Any:
     )
 
 
-def _measured(connection: Connection, keys: Sequence[int]) -> dict[int, list[Reading]]:
-    record: dict[int, list[Reading]] = {}
-    for piece in in_pieces(keys):
-        query = schema.readings.select().where(schema.readings.c.event.in_(piece))
-        for event, *row in connection.execute(query):
-            record.setdefault(event, []).append(reading_of(*row))
-    return record
-
-
-def _measured_but(
-    connection: Connection, keys: Sequence[int] | None, without: Collection[str]
+def measured_readings(
+    connection: Connection, keys: Sequence[int] | None, without: Collection[str] = ()
 ) -> dict[int, list[Reading]]:
-    """Readings of the table `readings` of some events or all, but not our own of these signals."""
+    """Readings of the table `readings` by event, of some events or all, but not our own of these signals."""
     record: dict[int, list[Reading]] = {}
-    if not run(connection, "SELECT EXISTS (SELECT 1 FROM readings)").scalar_one():
+    if not run(connection, "SELECT EXISTS (SELECT 1 FROM readings)").scalar():
         return record
     names = {f"n{number}": name for number, name in enumerate(without)}
     query = f"""SELECT event, signal, number, text, scorer, width FROM readings
@@ -209,7 +185,6 @@ def subject_query() -> Select[Any]:
 
 
 def subject_rows(connection: Connection, query: Select[Any]) -> list[SubjectRow]:
-    """The subjects of a query."""
     return [
         SubjectRow(source, name, events, moment(first), moment(last), changed)
         for source, name, events, first, last, changed in connection.execute(query)

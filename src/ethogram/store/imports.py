@@ -11,10 +11,11 @@ from sqlalchemy import Connection
 from sqlalchemy.exc import IntegrityError
 
 from ..errors import BadEvents, BadUsage, Fault
-from ..models import Event, Reading, format_time, micros
+from ..models import Event, format_time, micros
 from . import schema
-from .protocol import Added, Clash, Clashes, Import, Place, Staged
-from .rows import Row, encode, event_of, event_values, reading_of, reading_values
+from .events import measured_readings
+from .records import Added, Clash, Clashes, Import, Place, Staged
+from .rows import Row, encode, event_of, event_values, reading_values
 from .sql import Sql, in_pieces, insert_rows, run
 
 FIELDS = ", ".join(schema.EVENT_FIELDS)
@@ -111,7 +112,7 @@ class Imports(Sql):
         which = "FROM staged WHERE import = :number AND source = :source AND timed = 0"
         values = {"number": of.number, "source": source}
         with self.writing() as connection:
-            count = run(connection, f"SELECT count(*) {which}", **values).scalar_one()
+            count = run(connection, f"SELECT count(*) {which}", **values).scalar()
             rows = run(connection, f"SELECT file, line {which} ORDER BY file, line LIMIT 50", **values).all()
             if drop:
                 run(connection, f"DELETE {which}", **values)
@@ -162,7 +163,7 @@ def _row(number: int, staged: Staged, keep_text: bool, received_us: int | None =
 
 
 def _insert(connection: Connection, batch: Iterable[Staged], rows: Sequence[Row]) -> None:
-    first = run(connection, "SELECT coalesce(max(n), 0) + 1 FROM staged").scalar_one()
+    first = run(connection, "SELECT coalesce(max(n), 0) + 1 FROM staged").scalar()
     insert_rows(connection, schema.staged, [(first + i, *row) for i, row in enumerate(rows)])
     measured = [
         (first + i, *reading_values(reading)) for i, item in enumerate(batch) for reading in item.measured
@@ -203,10 +204,16 @@ def move(connection: Connection, number: int, *, skip_clashes: bool = False) -> 
     """Move the staged events of an import into the store, except those it has."""
     _make_sources(connection, number)
     repeated, clashes = _leave_out(connection, number, skip_clashes=skip_clashes)
-    _make_subjects(connection, number)
-    base = last_key(connection)
+    run(
+        connection,
+        """INSERT INTO subjects (source, name, events, first_us, last_us, changed)
+          SELECT o.key, s.subject, 0, min(s.at_us), max(s.at_us), 0 FROM staged s
+          JOIN sources o ON o.name = s.source WHERE s.import = :number GROUP BY o.key, s.subject
+          ON CONFLICT DO NOTHING""",
+        number=number,
+    )
     first = run(connection, "SELECT min(n) FROM staged WHERE import = :number", number=number).scalar()
-    offset = base - (first or 0) + 1
+    offset = last_key(connection) - (first or 0) + 1
     fields = ", ".join(f"s.{name}" for name in schema.EVENT_FIELDS)
     added = run(
         connection,
@@ -230,9 +237,14 @@ def move(connection: Connection, number: int, *, skip_clashes: bool = False) -> 
 
 def last_key(connection: Connection) -> int:
     """The highest key of an event so far; keys are never reused, even after a purge."""
-    keys = "SELECT coalesce(max(key), 0) FROM events"
-    saved = "SELECT coalesce(max(value), 0) FROM meta WHERE name = 'last_key'"
-    return max(int(run(connection, query).scalar_one()) for query in (keys, saved))
+    highest = run(connection, "SELECT coalesce(max(key), 0) FROM events").scalar()
+    return max(int(highest), get_meta(connection, "last_key") or 0)
+
+
+def get_meta(connection: Connection, name: str) -> int | None:
+    """A number in the table `meta`, or None."""
+    number: int | None = run(connection, "SELECT value FROM meta WHERE name = :name", name=name).scalar()
+    return number
 
 
 def set_meta(connection: Connection, name: str, value: int) -> None:
@@ -268,7 +280,7 @@ def _mixed(name: str, known: int | None) -> str:
 
 def _leave_out(connection: Connection, number: int, *, skip_clashes: bool) -> tuple[int, tuple[Clash, ...]]:
     """Unstage events that the store has; return how many, and those with other content."""
-    repeated = run(connection, f"SELECT count(*) {TAKEN}", number=number).scalar_one()
+    repeated = run(connection, f"SELECT count(*) {TAKEN}", number=number).scalar()
     if not repeated:
         return 0, ()
     query = f"SELECT e.key, s.file, s.line, s.content {TAKEN} AND e.content <> s.content ORDER BY s.n"
@@ -292,28 +304,12 @@ def _clash(connection: Connection, key: int, file: int, line: int, content: byte
       JOIN sources o ON o.key = e.source JOIN subjects u ON u.key = e.subject WHERE e.key = :key"""
     source, subject, *row = run(connection, query, key=key).one()
     bare = [*row[:11], None, *row[12:]]
-    for measured in ((), _measured(connection, key)):
+    for measured in ((), measured_readings(connection, [key]).get(key, ())):
         event = event_of(source, subject, tuple(bare), measured)
         if event_values(event, keep_text=False)[1] == content:
             return None
     when = f" at {format_time(event.at)}" if event.timed else f", number {event.seq}"
     return Clash(event.id, file, line, f"in the store (of {subject!r:.60}{when})")
-
-
-def _measured(connection: Connection, key: int) -> list[Reading]:
-    query = "SELECT signal, number, text, scorer, width FROM readings WHERE event = :key"
-    return [reading_of(*row) for row in run(connection, query, key=key).all()]
-
-
-def _make_subjects(connection: Connection, number: int) -> None:
-    run(
-        connection,
-        """INSERT INTO subjects (source, name, events, first_us, last_us, changed)
-          SELECT o.key, s.subject, 0, min(s.at_us), max(s.at_us), 0 FROM staged s
-          JOIN sources o ON o.name = s.source WHERE s.import = :number GROUP BY o.key, s.subject
-          ON CONFLICT DO NOTHING""",
-        number=number,
-    )
 
 
 def _count(connection: Connection, number: int, offset: int) -> None:

@@ -16,8 +16,8 @@ from typing import Any, NamedTuple
 from sqlalchemy import Connection
 
 from ..models import micros
-from .imports import last_key, set_meta
-from .protocol import Purged, Who
+from .imports import get_meta, last_key, set_meta
+from .records import Purged, Who
 from .sql import Sql, run
 from .states import purge_states
 from .verdicts import settle_where
@@ -26,7 +26,6 @@ PURGED_BEFORE = "purged_before_us"
 REDACTIONS = "redactions"
 WHOLE, WORD, JSON = "whole", "word", "json"
 OF_SOURCE = "source = (SELECT o.key FROM sources o WHERE o.name = :source)"
-HORIZON = "SELECT value FROM meta WHERE name = :name"
 
 
 class Purges(Sql):
@@ -63,9 +62,9 @@ class Purges(Sql):
                     counts, placeholder = replace_mentions(connection, subject)
                 _remove_name(connection, subject)
                 if not redact:
-                    counts = count_mentions(connection, subject)
+                    counts = _mentions(connection, subject, None)
             if before is not None:
-                earlier = run(connection, HORIZON, name=PURGED_BEFORE).scalar()
+                earlier = get_meta(connection, PURGED_BEFORE)
                 set_meta(connection, PURGED_BEFORE, max(micros(before), earlier or micros(before)))
         return Purged(events, detections, self.scrub(), states, counts, placeholder)
 
@@ -79,8 +78,7 @@ class Purges(Sql):
     def purged_before(self) -> int | None:
         """Microseconds since 1970 before which something was purged, if anything was."""
         with self.reading() as connection:
-            number: int | None = run(connection, HORIZON, name=PURGED_BEFORE).scalar()
-        return number
+            return get_meta(connection, PURGED_BEFORE)
 
 
 def _values(subject: Who | str | None, before: datetime | None = None) -> dict[str, Any]:
@@ -221,30 +219,26 @@ PLACES = (
 """All tables and columns with texts that a purge leaves, except names of patterns, signals and scorers."""
 
 
-def count_mentions(connection: Connection, subject: Who | str) -> dict[str, int]:
-    """How many rows of each kind mention a subject; kinds without any are left out."""
-    return _each(connection, subject, None)
-
-
 def replace_mentions(connection: Connection, subject: Who | str) -> tuple[dict[str, int], str]:
     """Replace the id everywhere; return how many rows of each kind had it, and the placeholder.
 
     It is `[purged]`, then `[purged-2]` and so on, so that two ids of events never become the same.
     """
-    number = int(run(connection, "SELECT max(value) FROM meta WHERE name = :n", n=REDACTIONS).scalar() or 0)
+    number = get_meta(connection, REDACTIONS) or 0
     taken = True
     while taken:
         number += 1
         placeholder = "[purged]" if number == 1 else f"[purged-{number}]"
         query = "SELECT EXISTS (SELECT 1 FROM events WHERE id LIKE :like)"
-        taken = run(connection, query, like=f"%{placeholder}%").scalar_one()
-    record = _each(connection, subject, placeholder)
+        taken = run(connection, query, like=f"%{placeholder}%").scalar()
+    record = _mentions(connection, subject, placeholder)
     if record:
         set_meta(connection, REDACTIONS, number)
     return record, placeholder
 
 
-def _each(connection: Connection, subject: Who | str, placeholder: str | None) -> dict[str, int]:
+def _mentions(connection: Connection, subject: Who | str, placeholder: str | None) -> dict[str, int]:
+    """How many rows of each kind mention a subject, for kinds with any; a placeholder is put there."""
     source, name = (None, subject) if isinstance(subject, str) else subject
     replace = replacer(name, _others(connection, name), placeholder or "\0")
     record: dict[str, int] = {}

@@ -121,7 +121,6 @@ def reading_values(reading: Reading) -> Row:
 def reading_of(
     signal: str, number: float | None, text: str | None, scorer: str, width: int | None
 ) -> Reading:
-    """The reading of these columns."""
     value: Value = text if text is not None else float(number or 0.0)
     return Reading(signal, value, scorer, width)
 
@@ -156,11 +155,6 @@ def _is_text(key: str, value: Any) -> bool:
     return isinstance(value, Mapping | list | tuple)
 
 
-def record_of(detection: Detection) -> str:
-    """The whole detection as JSON, with the hidden fields that combinations read."""
-    return encode({**detection.to_dict(), **{name: getattr(detection, name) for name in detection.HIDDEN}})
-
-
 def detection_of(record: str, **changed: Any) -> Detection:
     """The detection of a record, with some fields changed. Fields of a newer version are left out."""
     data: dict[str, Any] = {**json.loads(record), **changed}
@@ -168,7 +162,10 @@ def detection_of(record: str, **changed: Any) -> Detection:
     for name in TIMES:
         if isinstance(values.get(name), str):
             values[name] = parse_time(values[name])
-    values["evidence"] = tuple(_evidence(item) for item in values["evidence"])
+    values["evidence"] = tuple(
+        Evidence(item["step"], item["event"], parse_time(item["at"]), item["readings"], item.get("excerpt"))
+        for item in values["evidence"]
+    )
     values["confirms"] = tuple(values["confirms"])
     values["parts"] = tuple(values["parts"])
     return Detection(**values)
@@ -177,14 +174,9 @@ def detection_of(record: str, **changed: Any) -> Detection:
 _DETECTION_FIELDS = frozenset(field.name for field in fields(Detection))
 
 
-def _evidence(record: Mapping[str, Any]) -> Evidence:
-    return Evidence(
-        record["step"], record["event"], parse_time(record["at"]), record["readings"], record.get("excerpt")
-    )
-
-
 def detection_values(detection: Detection, *, part: bool) -> dict[str, Any]:
-    """The row of a detection, by column."""
+    """The row of a detection, by column; its record has the hidden fields that combinations read too."""
+    hidden = {name: getattr(detection, name) for name in detection.HIDDEN}
     return {
         "id": detection.id,
         "pattern": detection.pattern,
@@ -201,5 +193,5 @@ def detection_values(detection: Detection, *, part: bool) -> dict[str, Any]:
         "opened_us": micros(detection.opened_at),
         "detected_us": micros(detection.detected_at),
         "closed_us": None if detection.closed_at is None else micros(detection.closed_at),
-        "record": record_of(detection),
+        "record": encode({**detection.to_dict(), **hidden}),
     }

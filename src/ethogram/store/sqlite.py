@@ -18,22 +18,20 @@ from ..errors import BadUsage
 from ..files import sqlite
 from ..models import moment
 from . import store
-from .detections import Detections
 from .events import Events
 from .imports import Imports
-from .protocol import Info
 from .purge import Purges
+from .records import COUNTED, Info, SourceRow
 from .schema import SCHEMA
 from .sql import driver, named_errors, run
 from .states import Privacy, States
 from .sweeps import Sweeps
-from .verdicts import Verdicts
+from .verdicts import Detections, Verdicts
 
 BUSY = 30_000
 """Milliseconds to wait for another writer."""
 SYNCHRONOUS = ("normal", "full")
 PRAGMAS = ("foreign_keys = ON", "cache_size = -65536", "secure_delete = OFF")
-COUNTED = ("events", "subjects", "readings", "detections", "verdicts", "runner_states")
 
 
 @store("sqlite")
@@ -66,7 +64,6 @@ class SQLiteStore(Imports, Events, Detections, Verdicts, Sweeps, States, Purges,
             raise
 
     def close(self) -> None:
-        """Close the file."""
         self.engine.dispose()
 
     def __enter__(self) -> SQLiteStore:
@@ -101,20 +98,20 @@ class SQLiteStore(Imports, Events, Detections, Verdicts, Sweeps, States, Purges,
     def info(self) -> Info:
         """What is in the file."""
         with self.reading() as connection:
-            counts = {name: run(connection, f"SELECT count(*) FROM {name}").scalar_one() for name in COUNTED}
+            counts = {name: run(connection, f"SELECT count(*) FROM {name}").scalar() for name in COUNTED}
             span = "SELECT min(at_us), max(at_us) FROM events e WHERE e.timed = 1"
             swept = run(connection, "SELECT max(as_of_us) FROM sweeps").scalar()
             times = [None if item is None else moment(item) for item in (*run(connection, span).one(), swept)]
         beside = (self.path, Path(f"{self.path}-wal"))
         return Info(
-            url=self.url,
+            store=self.url,
             schema=SCHEMA.version,
             bytes=sum(item.stat().st_size for item in beside if item.exists()),
-            counts=counts,
-            sources=tuple(self.sources().values()),
+            **counts,
             first_at=times[0],
             last_at=times[1],
-            imports=tuple(self.imports()),
+            sources=[SourceRow(source.name, source.timed) for source in self.sources().values()],
+            unfinished_imports=[unfinished.staged for unfinished in self.imports()],
             last_sweep=times[2],
         )
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from datetime import datetime
 
+from msgspec.structs import asdict
 from sqlalchemy import Connection
 
-from ..models import micros
-from .imports import set_meta
-from .protocol import TALKS, LookRow, StateRow, Who
+from ..models import micros, moment
+from ..usage.records import UsageLook
+from .imports import get_meta, set_meta
+from .records import TALKS, SavedState, Who
 from .sql import Sql, run, run_many
 
 PRIVATE, SALT = "private", "private_salt"
@@ -42,15 +45,15 @@ class States(Sql):
             state: bytes | None = run(connection, query, name=name, key=key).scalar()
         return state
 
-    def states_of(self, subject: str) -> list[StateRow]:
+    def states_of(self, subject: str) -> list[SavedState]:
         """A subject's own states, by name and key."""
         query = """SELECT name, key, saved_us, state FROM runner_states WHERE subject = :subject
           ORDER BY name, key"""
         with self.reading() as connection:
-            rows = [StateRow(*row) for row in run(connection, query, subject=subject).all()]
-            for row in rows:
-                row.to_dict(subject)  # so that a damaged row is reported here
-        return rows
+            return [
+                SavedState(subject, kind, key, moment(saved), json.loads(state))
+                for kind, key, saved, state in run(connection, query, subject=subject).all()
+            ]
 
 
 def purge_states(connection: Connection, subject: Who | str | None, before: datetime | None) -> int:
@@ -79,41 +82,33 @@ class Privacy(Sql):
 
     def private(self) -> int | None:
         """The check of the key; None where names are stored as they are."""
-        return self._number(PRIVATE)
+        with self.reading() as connection:
+            return get_meta(connection, PRIVATE)
 
     def private_salt(self) -> int | None:
         """The store's own random number, part of every pseudonym; None in those of the first scheme."""
-        return self._number(SALT)
-
-    def _number(self, name: str) -> int | None:
         with self.reading() as connection:
-            number: int | None = run(connection, "SELECT value FROM meta WHERE name = :n", n=name).scalar()
-        return number
+            return get_meta(connection, SALT)
 
     def make_private(self, check: int, salt: int | None = None) -> None:
         """Mark the store as one of pseudonyms; one that is marked stays as it is."""
         with self.writing() as connection:
-            if run(connection, "SELECT 1 FROM meta WHERE name = :n", n=PRIVATE).first() is not None:
+            if get_meta(connection, PRIVATE) is not None:
                 return
             set_meta(connection, PRIVATE, check)
             if salt is not None:
                 set_meta(connection, SALT, salt)
 
-    def add_looks(self, looks: Iterable[LookRow]) -> None:
+    def add_looks(self, looks: Iterable[UsageLook]) -> None:
         """Write lines of the audit."""
-        insert = (
-            "INSERT INTO looks (at_us, what, person, who, why) VALUES (:at_us, :what, :person, :who, :why)"
-        )
+        insert = "INSERT INTO looks (at_us, what, person, who, why) VALUES (:at, :what, :person, :who, :why)"
         with self.writing() as connection:
-            run_many(connection, insert, [look._asdict() for look in looks])
+            run_many(connection, insert, [{**asdict(look), "at": micros(look.at)} for look in looks])
 
-    def looks(self, person: str | None = None) -> list[LookRow]:
+    def looks(self, person: str | None = None) -> list[UsageLook]:
         """The audit, oldest first: all, or the lines about one person."""
         where = "" if person is None else "WHERE person = :person"
         query = f"SELECT at_us, what, person, who, why FROM looks {where} ORDER BY key"
         with self.reading() as connection:
             values = {} if person is None else {"person": person}
-            rows = [LookRow(*row) for row in run(connection, query, **values).all()]
-            for row in rows:
-                row.to_dict()  # so that a damaged row is reported here
-        return rows
+            return [UsageLook(moment(at), *row) for at, *row in run(connection, query, **values).all()]

@@ -15,10 +15,10 @@ from sqlalchemy import ColumnElement, Connection, Select, and_, exists, or_, sel
 from ..errors import BadUsage
 from ..models import format_time, micros, moment
 from . import schema
-from .detections import save_detection
 from .events import EVENTS, SUBJECTS, subject_query, subject_rows
-from .protocol import Held, SubjectRow, Swept, SweptDetection
+from .records import Held, SubjectRow, Swept, SweptDetection
 from .sql import Sql, run, run_many
+from .verdicts import save_detection
 
 SWEPT = schema.swept.c
 SILENT = 15 * 60 * 1_000_000
@@ -145,11 +145,6 @@ class Sweeps(Sql):
             values = {"token": held.token, "pid": pid, "started": started(pid), "host": host}
             run(connection, take, name=name, at=micros(at), **values)
         return held
-
-    def beat(self, held: Held, at: datetime) -> None:
-        """Show that the holder is alive; BadUsage where the lock was taken over."""
-        with self.writing() as connection:
-            check_held(connection, held, micros(at))
 
     def unlock(self, held: Held) -> None:
         """Release a lock, if it is still ours."""

@@ -1,4 +1,4 @@
-"""Verdicts, counts that stay when verdicts go, and attempts to learn from them."""
+"""Detections with all their changes; verdicts, counts that stay when they go, and attempts to learn."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection
+from sqlalchemy import Connection, select
 
-from ..models import Detection, Verdict, micros, moment
+from ..models import Detection, Verdict, format_time, micros, moment
 from ..risk.verdicts import Counts, Item, Slot, consensus_by_item, count_verdicts, item_of
 from . import schema
-from .protocol import Try
-from .rows import detection_of, encode
+from .records import Change, SweptDetection, Try, Who
+from .rows import detection_of, detection_values, encode
 from .sql import Sql, in_pieces, run, run_many
 
 ITEM = ("detection", "pattern", "source", "subject", "first_event", "last_event")
@@ -23,15 +23,106 @@ ADD = """INSERT INTO verdict_counts (pattern, version, source, month, percent, v
   VALUES (:pattern, :version, :source, :month, :percent, :verdict, :count)
   ON CONFLICT (pattern, version, source, month, percent, verdict)
   DO UPDATE SET count = verdict_counts.count + excluded.count"""
+DETECTIONS, CHANGES = schema.detections.c, schema.changes.c
 COLUMNS = f"{', '.join(FIELDS)}, judge, at_us, blind, key"
+
+
+class Detections(Sql):
+    """Detections."""
+
+    def detections(
+        self,
+        *,
+        subjects: Iterable[Who] | None = None,
+        sources: Iterable[str] | None = None,
+        patterns: Iterable[str] | None = None,
+        states: Iterable[str] | None = None,
+        ids: Iterable[str] | None = None,
+        parts: bool = True,
+    ) -> list[Detection]:
+        """The current detections in output order. `parts`: also those that only combinations need."""
+        query = select(DETECTIONS.record, DETECTIONS.state)
+        filters = {DETECTIONS.source: sources, DETECTIONS.pattern: patterns, DETECTIONS.state: states}
+        for column, values in filters.items():
+            if values is not None:
+                query = query.where(column.in_(sorted(set(values))))
+        if not parts:
+            query = query.where(DETECTIONS.part == 0)
+        queries = [query]
+        if subjects is not None:
+            wanted: dict[str, list[str]] = {}
+            for source, name in subjects:
+                wanted.setdefault(source, []).append(name)
+            queries = [
+                query.where(DETECTIONS.source == source, DETECTIONS.subject.in_(piece))
+                for source, names in wanted.items()
+                for piece in in_pieces(names)
+            ]
+        if ids is not None:
+            pieces = list(in_pieces(sorted(set(ids))))
+            queries = [query.where(DETECTIONS.id.in_(piece)) for query in queries for piece in pieces]
+        with self.reading() as connection:
+            detections = [
+                detection_of(record, state=state)
+                for query in queries
+                for record, state in connection.execute(query)
+            ]
+        return sorted(detections, key=lambda item: item.order)
+
+    def unreported(self) -> list[Change]:
+        """Changes that were not reported yet, oldest first."""
+        query = (
+            select(CHANGES.key, CHANGES.change, CHANGES.as_of_us, DETECTIONS.record, DETECTIONS.state)
+            .join(schema.detections, DETECTIONS.id == CHANGES.detection)
+            .where(CHANGES.told == 0)
+            .order_by(CHANGES.key)
+        )
+        with self.reading() as connection:
+            return [
+                Change(key, change, moment(at), detection_of(record, state=state))
+                for key, change, at, record, state in connection.execute(query).all()
+            ]
+
+    def mark_reported(self, changes: Iterable[int]) -> None:
+        with self.writing() as connection:
+            for piece in in_pieces(sorted(changes)):
+                connection.execute(schema.changes.update().where(CHANGES.key.in_(piece)).values(told=1))
+
+    def history(self, detection: str) -> list[dict[str, Any]]:
+        """Every change of a detection as JSON, oldest first."""
+        query = """SELECT change, as_of_us, state, severity, version, confidence FROM changes
+          WHERE detection = :id ORDER BY key"""
+        with self.reading() as connection:
+            rows = run(connection, query, id=detection).mappings().all()
+            return [{**row, "as_of": format_time(moment(row["as_of_us"]))} for row in rows]
+
+
+def save_detection(connection: Connection, change: str, swept: SweptDetection, as_of_us: int) -> None:
+    """Insert or replace a detection, and record the change if one is named.
+
+    Changes of parts and of shadow patterns are never reported.
+    """
+    detection = swept.detection
+    values = detection_values(detection, part=swept.part)
+    columns = ", ".join(values)
+    updates = ", ".join(f"{name} = excluded.{name}" for name in values if name != "id")
+    names = ", ".join(f":{name}" for name in values)
+    run(
+        connection,
+        f"INSERT INTO detections ({columns}) VALUES ({names}) ON CONFLICT (id) DO UPDATE SET {updates}",
+        **values,
+    )
+    if not change:
+        return
+    row = {name: values[name] for name in ("state", "severity", "version", "confidence")}
+    row |= {"detection": detection.id, "change": change, "as_of_us": as_of_us}
+    # The column `told` is 1 where nothing is left to report.
+    is_reported = int(swept.part or detection.status == "shadow")
+    connection.execute(schema.changes.insert().values(told=is_reported, **row))
 
 
 class Verdicts(Sql):
     """Verdicts on detections and silences."""
-
-    def add_verdict(self, verdict: Verdict) -> None:
-        """Add a verdict beside earlier ones."""
-        self.add_verdicts([verdict])
 
     def add_verdicts(self, verdicts: Sequence[Verdict]) -> None:
         """Add all verdicts, or none."""
@@ -66,16 +157,11 @@ class Verdicts(Sql):
             return [
                 verdict
                 for verdict in verdicts
-                if run(connection, query, **_item(verdict)).first() is not None
+                if run(connection, query, **_item(verdict)).scalar() is not None
             ]
 
-    def settled_detections(self) -> frozenset[str]:
-        """Ids of detections whose verdicts were counted and removed."""
-        with self.reading() as connection:
-            return frozenset(run(connection, "SELECT detection FROM settled").scalars().all()) - {""}
-
     def settled_verdicts(self) -> dict[str, str]:
-        """The joint verdict on each of these detections: confirmed, false_alarm or disputed."""
+        """The joint verdict on detections whose verdicts were counted and removed, by their ids."""
         query = "SELECT detection, verdict FROM settled WHERE detection <> ''"
         with self.reading() as connection:
             return {str(item): str(verdict) for item, verdict in run(connection, query).all()}
@@ -84,7 +170,7 @@ class Verdicts(Sql):
         """Whether there are verdicts or counts of removed ones."""
         query = "SELECT EXISTS (SELECT 1 FROM verdicts) OR EXISTS (SELECT 1 FROM verdict_counts)"
         with self.reading() as connection:
-            return bool(run(connection, query).scalar_one())
+            return bool(run(connection, query).scalar())
 
     def verdict_counts(self) -> dict[Slot, Counts]:
         """The counts of removed verdicts."""
@@ -108,7 +194,7 @@ class Verdicts(Sql):
         values = {"pattern": item.pattern, "version": item.version, "data": item.data}
         with self.writing() as connection:
             result = run(connection, insert, at_us=micros(item.at), record=encode(item.record), **values)
-            return int(result.scalar_one())
+            return int(result.scalar())
 
     def tries(self, pattern: str | None = None) -> list[Try]:
         """Attempts to learn, oldest first: all, or those about one pattern."""

@@ -60,7 +60,7 @@ def test_from_verdicts_to_a_number_in_force_everywhere_and_back(world):
         told = lesson.outcome
         assert isinstance(told, Proposal)
         assert told.parameter == "line"
-        assert told.interval[0] <= RIGHT <= told.interval[1]
+        assert told.low <= RIGHT <= told.high
         assert told.recent == (above(world, 0.3), above(world, told.new))
         assert told.before.confirmed == above(world, RIGHT)
         change = accept(store, "too_hot", loaded, by="ann", at=LATER)
@@ -176,7 +176,7 @@ def test_old_events_are_counted_back_from_the_newest_and_verdicts_of_today_count
         store.add_verdicts([replace(verdict, by="bo", at=years_later) for verdict in store.verdicts()])
         told = learn_pattern(store, "too_hot", settings, at=years_later).outcome
         assert told.recent == (above(world, 0.3), above(world, told.new))
-        assert told.recent_lost == told.lost
+        assert told.recent_lost == told.lost_confirmed
         again = learn_pattern(store, "too_hot", settings, at=years_later, as_of=last)
         assert again.outcome.recent == told.recent
         none = learn_pattern(store, "too_hot", settings, at=years_later, as_of=NOW - timedelta(days=9))

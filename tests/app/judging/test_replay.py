@@ -76,7 +76,7 @@ def test_a_wrong_number_planted_in_a_pattern_of_the_library_is_found(name, make,
         ][:60]
         told = learn(name, variant(name, settings).files[name].parameters, judged, replay)
         if isinstance(told, Proposal) and told.parameter == parameter:
-            inside += told.interval[0] <= right <= told.interval[1]
+            inside += told.low <= right <= told.high
     print(f"{name}.{parameter}: seed {seed}: the right one inside in {inside} of {runs}")
     assert inside >= 0.9 * runs - 1
 

@@ -14,7 +14,7 @@ from ethogram.models import Verdict
 from ethogram.models.mute import Mute
 from ethogram.risk.scoring import RiskWeights
 from ethogram.store import open_store
-from ethogram.store.protocol import SweptDetection
+from ethogram.store.records import SweptDetection
 from risk_makers import DAY, NOW, detection
 
 PLAIN = Settings(calibration=False)
@@ -33,7 +33,7 @@ def keep(store, *found, part=False):
 
 
 def judge(store, verdict, of, by="eve", at=NOW):
-    store.add_verdict(Verdict(verdict, by, at, "loop", detection=of))
+    store.add_verdicts([Verdict(verdict, by, at, "loop", detection=of)])
 
 
 def test_subjects_are_ranked_and_quiet_ones_left_out(store):

@@ -144,7 +144,7 @@ def test_of_a_version_that_no_sweep_has_looked_for_recall_is_not_known(store):
     higher = silence(settings=settings("parameters: {too_hot: {line: 0.99}}\n"))
     ethogram.verdicts.record(None, "missed", store=store, **higher)
     (told,) = ethogram.verdicts.accuracy("too_hot", store=store)
-    assert (told.whole.counts, told.recall_at_most) == (Counts(missed=1), None)
+    assert (told.whole.counts, told.recall.at_most) == (Counts(missed=1), None)
 
 
 def test_a_silence_counts_in_the_month_in_which_it_ends(store):

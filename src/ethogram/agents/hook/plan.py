@@ -15,7 +15,8 @@ from typing import Any
 import ethogram
 
 from ... import registry
-from ...app.analyze import load_library, names_used
+from ...app.analyze import load_library
+from ...app.readings import names_used
 from ...config import Loaded, Settings, load_settings
 from ...config.layers import CONFIG_VARIABLE
 from ...config.learned import LEARNED_FILE

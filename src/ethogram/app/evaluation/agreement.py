@@ -16,7 +16,7 @@ from ...fields import Amount, Balance, Count, Dollars, Ratio, RecordStruct, Trai
 from ...ingest import Batch
 from ...ingest.batch import EventList
 from ...models import INPUT_SCORER, TRAITS, Event, is_indicator_name
-from ...models.record import decimals
+from ...models.record import Record, decimals
 from ...models.slotted import dataclass, replace
 from ...patterns.library import Library
 from ...stats import spearman
@@ -28,16 +28,19 @@ STRONG = 0.5  # score from which a trait is plainly present
 RESAMPLES = 400
 
 
-class SideRecord(RecordStruct):
-    """What one evaluator took."""
+@dataclass(frozen=True, slots=True)
+class Side(Record):
+    """What one evaluator took; `events` have its scores alone."""
 
+    HIDDEN = ("events",)
     DECIMALS = decimals(6, "cost") | decimals(3, "seconds")
 
     evaluator: str
     scorer: str
-    cost: Dollars
-    seconds: Amount
-    not_measured: Count
+    events: tuple[Event, ...]
+    cost: Dollars = 0.0
+    seconds: Amount = 0.0
+    not_measured: Count = 0
 
 
 class TraitAgreement(RecordStruct):
@@ -77,12 +80,9 @@ class PatternCounts(RecordStruct):
     only_b: Count
 
 
-class DetectionCounts(RecordStruct):
-    """Detections by the readings of both, and of one alone; in all, and by pattern."""
+class DetectionCounts(PatternCounts):
+    """The same in all, and by pattern."""
 
-    both: Count
-    only_a: Count
-    only_b: Count
     by_pattern: Mapping[str, PatternCounts]
 
 
@@ -92,23 +92,11 @@ class EvaluatorsCompared(RecordStruct):
     RECORD = "evaluators_compared"
 
     messages: Count
-    a: SideRecord
-    b: SideRecord
+    a: Side
+    b: Side
     traits: list[TraitAgreement]
     indicators: IndicatorCounts
     detections: DetectionCounts
-
-
-@dataclass(frozen=True, slots=True)
-class Side:
-    """One of the two: the events with its scores alone, and what they took."""
-
-    name: str
-    scorer: str
-    events: tuple[Event, ...]
-    cost: float | None = 0.0
-    seconds: float = 0.0
-    not_measured: int = 0
 
 
 def side_of(
@@ -236,13 +224,10 @@ def _detected(side: Side, library: Library, settings: Settings) -> set[tuple[str
 
 def compared(a: Side, b: Side, library: Library, settings: Settings) -> Mapping[str, Any]:
     """The whole comparison as a JSON record."""
-    side_a, side_b = (
-        SideRecord(side.name, side.scorer, side.cost, side.seconds, side.not_measured) for side in (a, b)
-    )
     return EvaluatorsCompared(
         messages=sum(event.text is not None for event in a.events),
-        a=side_a,
-        b=side_b,
+        a=a,
+        b=b,
         traits=agreement(a, b),
         indicators=indicators(a, b),
         detections=detections(a, b, library, settings),

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
-from heapq import merge
 from itertools import takewhile
 from pathlib import Path
 from typing import Any
@@ -31,17 +30,7 @@ from ...evaluators.pricing import Budget
 from ...evaluators.response_cache import Answers, default_path
 from ...ingest import Batch, OnDisk
 from ...ingest.batch import EventList
-from ...ingest.ordering import by_order
-from ...ingest.spill import (
-    BucketFolder,
-    Buckets,
-    EventsOnDisk,
-    event_of_row,
-    read_bucket,
-    row_of,
-    rows_of,
-    write_rows,
-)
+from ...ingest.spill import Buckets, EventsOnDisk, read_bucket
 from ...lexicon.records import TIERS
 from ...models import TRAITS, Event, format_time
 from ...models.slotted import dataclass, field, replace
@@ -129,7 +118,6 @@ class Evaluated:
             raise EvaluatorStopped(f"nothing could be scored: {reason}")
 
     def to_dict(self) -> dict[str, Any]:
-        """The summary as JSON."""
         counter = Counter(self.tiers.values())
         measured = Counter(name for answer in self.answers.values() for name in answer.traits)
         return EvaluateSummary(
@@ -292,18 +280,16 @@ class Evaluate:
             events = gathered.events if as_of is None else gathered.events.until(as_of)
             evaluated = self._evaluate(events)
             return replace(gathered, events=EventList(map(evaluated.readings_of, gathered.events))), evaluated
+        from ..out_of_core import EventsByTime, in_buckets
+
+        def read(path: Path) -> Iterable[Event]:
+            return read_bucket(path) if as_of is None else read_bucket(path).until(as_of)
+
         old = gathered.events.buckets
         with Buckets(count=1, folder=old.folder) as scratch:
-            ordered = _Ordered(old, scratch.folder, as_of)
-            evaluated = self._evaluate(ordered)
-        new = Buckets(count=len(old.paths), folder=old.folder.parent)
-        try:
-            for number, event in enumerate(gathered.events):
-                new.put(row_of(evaluated.readings_of(event), number))
-            new.flush()
-        except BaseException:
-            new.close()
-            raise
+            evaluated = self._evaluate(EventsByTime(old.paths, scratch.folder, read))
+        scored = map(evaluated.readings_of, gathered.events)
+        new = in_buckets(scored, len(old.paths), old.folder.parent)
         return replace(gathered, events=EventsOnDisk(new)), evaluated
 
     def _evaluate(self, events: Iterable[Event]) -> Evaluated:
@@ -314,20 +300,6 @@ class Evaluate:
         finally:
             if self.paying is not None:
                 self.paying.answers.close()
-
-
-class _Ordered:
-    """The events of buckets in order of time, for any number of iterations."""
-
-    def __init__(self, buckets: BucketFolder, folder: Path, until: datetime | None) -> None:
-        self._paths = []
-        for path in buckets.paths:
-            ordered = read_bucket(path) if until is None else read_bucket(path).until(until)
-            self._paths.append(folder / f"{path.name}.sorted")
-            write_rows(self._paths[-1], map(row_of, ordered))
-
-    def __iter__(self) -> Iterator[Event]:
-        return merge(*(map(event_of_row, rows_of(path)) for path in self._paths), key=by_order)
 
 
 def evaluator_of(

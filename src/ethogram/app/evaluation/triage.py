@@ -121,10 +121,6 @@ class Scanned:
         """How many messages of each tier would be evaluated."""
         return evaluated(self.tiers, self.sampled)
 
-    def to_dict(self) -> dict[str, Any]:
-        """The JSON form."""
-        return self.summary().to_dict()
-
     def summary(self, left_out: Mapping[str, int] | None = None, bad_lines: int | None = None) -> ScanSummary:
         """The record; `left_out` and `bad_lines` come from the reader of the files."""
         # Most flagged messages first, then most flags.
@@ -163,7 +159,6 @@ def scan_events(
 
 
 def route_record(route: Route) -> RouteRecord:
-    """The JSON record of a route."""
     event = route.event
     return RouteRecord(
         id=event.id,

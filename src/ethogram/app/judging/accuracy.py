@@ -13,11 +13,10 @@ from ...fields import Count, Name, Ratio, RecordStruct
 from ...models import Detection
 from ...models.detection import STANDING, base_pattern
 from ...models.record import Record, decimals
-from ...risk.accuracy import Accuracy, accuracy
-from ...risk.agreement import Agreement, Kappa, agreement, second_look
-from ...risk.calibration import Calibration, Reliability, calibrate, probability, reliability
+from ...risk.accuracy import Accuracy, Agreement, Kappa, accuracy, agreement, second_look
+from ...risk.calibration import Calibration, ReliabilityRow, calibrate, probability, reliability
 from ...risk.verdicts import Counts, consensus_by_item, count_verdicts, to_percent
-from ...store.protocol import Store
+from ...store.records import Store
 from .risk import pattern_files
 
 
@@ -42,7 +41,7 @@ def accuracies(
     for slot, count in new.items():
         counts[slot] = counts.get(slot, Counts()) + count
     names = sorted({slot.pattern for slot in counts if _matches(slot.pattern, pattern)})
-    judged |= store.settled_detections()
+    judged |= store.settled_verdicts().keys()
     unjudged = Counter(
         (item.pattern, item.version)
         for item in store.detections(patterns=names, states=STANDING)
@@ -155,76 +154,22 @@ def stored_calibrations(store: Store) -> dict[str, Calibration]:
 
 
 @dataclass(frozen=True, slots=True)
-class CalibrationRow(Record):
-    """Detections of about the same confidence."""
-
-    DECIMALS = decimals(6, "low", "high", "said", "share", "share_low", "share_high", "probability")
-
-    count: Count
-    right: Count
-    low: Ratio
-    high: Ratio
-    said: Ratio
-    share: Ratio
-    share_low: Ratio
-    share_high: Ratio
-    probability: Ratio
-
-
-@dataclass(frozen=True, slots=True)
 class Calibrated(Record):
     """What the confidences of a pattern have meant: in groups, and as a curve."""
 
     RECORD = "calibration"
-    JSON = "pattern verdicts sufficient brier distance rows curve"
+    HIDDEN = ("calibration", "minimum")
     DECIMALS = decimals(6, "brier", "distance", "curve")
 
     pattern: Name
+    verdicts: Count
+    sufficient: bool
+    brier: Ratio
+    distance: Ratio
+    rows: tuple[ReliabilityRow, ...]
+    curve: tuple[CurvePoint, ...]
     calibration: Calibration
-    reliability: Reliability
     minimum: int
-
-    @property
-    def verdicts(self) -> Count:
-        """How many detections were judged."""
-        return self.reliability.count
-
-    @property
-    def sufficient(self) -> bool:
-        """Whether there are enough verdicts to rely on the table."""
-        return self.reliability.count >= self.minimum
-
-    @property
-    def brier(self) -> Ratio:
-        """The mean squared error."""
-        return self.reliability.brier
-
-    @property
-    def distance(self) -> Ratio:
-        """The mean distance of confidence and share."""
-        return self.reliability.distance
-
-    @property
-    def rows(self) -> list[CalibrationRow]:
-        """The rows of the reliability table."""
-        return [
-            CalibrationRow(
-                row.count,
-                row.right,
-                row.low,
-                row.high,
-                row.confidence,
-                row.right / row.count,
-                *row.interval,
-                self.calibration(row.confidence),
-            )
-            for row in self.reliability.rows
-        ]
-
-    @property
-    def curve(self) -> list[CurvePoint]:
-        """Confidences and probabilities, to be interpolated linearly."""
-        return list(zip(self.calibration.confidences, self.calibration.probabilities, strict=True))
 
 
 def calibrations(store: Store, pattern: str | None, settings: Settings) -> list[Calibrated]:
@@ -233,7 +178,19 @@ def calibrations(store: Store, pattern: str | None, settings: Settings) -> list[
     for name, pairs in _judged_pairs(store).items():
         table = reliability(pairs) if _matches(name, pattern) else None
         if table is not None:
-            results.append(Calibrated(name, calibrate(pairs), table, minimum))
+            results.append(
+                Calibrated(
+                    pattern=name,
+                    verdicts=table.count,
+                    sufficient=table.count >= minimum,
+                    brier=table.brier,
+                    distance=table.distance,
+                    rows=table.rows,
+                    curve=table.calibration.curve,
+                    calibration=table.calibration,
+                    minimum=minimum,
+                )
+            )
     return results
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 from ...config import Settings
 from ...errors import BadUsage, did_you_mean
@@ -57,19 +58,12 @@ class AssessmentInput:
         source: str,
         subject: str,
         thread: str | None = None,
-        responses: ResponseHistory | None = None,
-        as_of: datetime | None = None,
+        **options: Any,
     ) -> Assessment:
         """The assessment of some of the detections."""
+        common = {"as_of": self.as_of or EPOCH, "weights": self.weights, "context": self.context}
         return assessment.assess(
-            detections,
-            as_of=as_of or self.as_of or EPOCH,
-            weights=self.weights,
-            context=self.context,
-            responses=responses,
-            source=source,
-            subject=subject,
-            thread=thread,
+            detections, source=source, subject=subject, thread=thread, **{**common, **options}
         )
 
     def assess_run(self, run: Run) -> Assessment:
@@ -80,7 +74,7 @@ class AssessmentInput:
         ends = [at for at in (run.last_at, *(item.held_at for item in own)) if at is not None]
         as_of = self.requested or max(ends, default=self.as_of)
         name = run.agents[0].name if run.agents else ""
-        return self.assess(own, run.source, name, run.thread, responses, as_of)
+        return self.assess(own, run.source, name, run.thread, responses=responses, as_of=as_of or EPOCH)
 
 
 def assess(

@@ -31,7 +31,6 @@ class OrderedEvents:
 
     @classmethod
     def of(cls, events: Iterable[Event]) -> OrderedEvents:
-        """The events in order."""
         ordered = tuple(sorted(events, key=lambda event: event.order))
         return cls(ordered, {(event.source, event.id): n for n, event in enumerate(ordered, start=1)})
 

@@ -15,7 +15,7 @@ from ...models import Verdict, stable_hash
 from ...models.detection import base_pattern
 from ...patterns.library import Library
 from ...risk.changes import AUTOMATIC, Change, apply_proposal, in_force, undo_last
-from ...risk.parameter_grid import JudgedItem, Period, Replay, judged_detections, judged_misses
+from ...risk.parameter_grid import JudgedItem, Period, Replay, judged_items
 from ...risk.proposal import NoProposal, Proposal, add_recent
 from ...risk.tuning import (
     LearningOptions,
@@ -25,7 +25,7 @@ from ...risk.tuning import (
     learn,
     reason_not_to_learn,
 )
-from ...store.protocol import Store, Try
+from ...store.records import Store, Try
 from .replay import replayer, stored_chunks, variant
 from .risk import newest
 
@@ -199,7 +199,7 @@ def _judged_items(store: Store, pattern: str, as_of: datetime) -> list[JudgedIte
         if base_pattern(verdict.pattern) == pattern and "@" not in verdict.pattern
     ]
     ids = {item.detection for item in own if item.detection is not None}
-    items = [*judged_detections(own, store.detections(ids=ids)), *judged_misses(own, _periods(store, own))]
+    items = judged_items(own, store.detections(ids=ids), _periods(store, own))
     return [item for item in items if item.period.start <= as_of]
 
 

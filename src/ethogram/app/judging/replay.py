@@ -13,9 +13,9 @@ from ...config import Settings
 from ...engine.detect import find
 from ...errors import BadPattern, Fault, did_you_mean
 from ...models import Detection, Event
-from ...patterns.catalogue import load_vocabulary
-from ...patterns.library import Library, load_patterns, places_of
-from ...store.protocol import Store, Who
+from ...patterns.library import Library, places_of
+from ...store.records import Store, Who
+from ..analyze import overlaid_patterns
 from ..stored_events import IN_MEMORY, chunks
 from ..sweep import SweepJob, reaches_others
 
@@ -37,14 +37,8 @@ def variant(pattern: str, settings: Settings, overlay: Overlay | None = None) ->
     own = {**settings.parameters.get(pattern, {}), **(overlay or {})}
     rest = {name: values for name, values in settings.parameters.items() if name != pattern}
     try:
-        return load_patterns(
-            [pattern],
-            more=settings.patterns,
-            vocabulary=load_vocabulary(settings.signals),
-            parameters={**rest, pattern: own} if own else rest,
-            status=settings.status,
-            any_status=True,
-        )
+        parameters = {**rest, pattern: own} if own else rest
+        return overlaid_patterns(settings, [pattern], parameters=parameters, any_status=True)
     except BadPattern:
         if overlay:
             return None

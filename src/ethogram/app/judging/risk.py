@@ -17,8 +17,7 @@ from ...fields import RecordStruct
 from ...models import EPOCH, Detection, Risk
 from ...models.detection import base_pattern
 from ...models.mute import Mute
-from ...patterns.catalogue import load_vocabulary
-from ...patterns.library import load_patterns, multipliers_of
+from ...patterns.library import multipliers_of
 from ...patterns.pattern_file import PatternFile
 from ...risk.assessment import Assessment, Recommendation, assess
 from ...risk.scoring import (
@@ -32,9 +31,9 @@ from ...risk.scoring import (
     with_dependents,
 )
 from ...store import open_store
-from ...store.protocol import Store, Who
-from ..analyze import moment_of
-from ..stored_events import muted_by
+from ...store.records import Store, Who
+from ..analyze import moment_of, overlaid_patterns
+from ..stored_events import mutes_in
 from ..subject import find_subject
 
 SETTLED = {"confirmed": 1, "false_alarm": -1}
@@ -52,7 +51,6 @@ class SubjectRisk:
 
     @property
     def value(self) -> float:
-        """The risk, 0 to 1."""
         return self.composition.value
 
     def to_dict(self) -> dict[str, Any]:
@@ -169,10 +167,7 @@ def risk_weights(settings: Settings, files: Mapping[str, PatternFile] | None = N
 
 def pattern_files(settings: Settings) -> Mapping[str, PatternFile]:
     """Every pattern, with its status in the settings."""
-    vocabulary = load_vocabulary(settings.signals)
-    return load_patterns(
-        more=settings.patterns, vocabulary=vocabulary, status=settings.status, any_status=True
-    ).files
+    return overlaid_patterns(settings, parameters={}, any_status=True).files
 
 
 def newest(store: Store) -> datetime:
@@ -208,8 +203,8 @@ def _counting(
 
     detections = [item for item in store.detections(**only, parts=False) if is_on(item)]
     muted = muted or Muted()
-    is_muted = muted_by(muted.entries, detections, store, muted.now)
-    return [item for item in detections if not is_muted(item)]
+    muting = mutes_in(muted.entries, detections, store, muted.now)
+    return [item for item in detections if muting(item) is None]
 
 
 def _context(store: Store, settings: Settings) -> RiskContext:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Annotated, Any
 
-from ...fields import Count, Name, Ratio, RecordStruct, SeverityOrAny, one_of
+from ...fields import Count, Name, RecordStruct, SeverityOrAny, one_of
 from ...models import Detection, rank
 from ...models.record import decimals
 from ...risk.discrimination import (
     FALSE_ALARM_RATES,
-    Difference,
+    Baseline,
     DurationSummary,
+    Estimate,
     Rate,
     ScoredItem,
     discrimination,
@@ -19,7 +20,7 @@ from ...risk.discrimination import (
     recall_at_rate,
     recovery_time,
 )
-from ...risk.versions import compare_versions
+from ...risk.versions import VersionComparison, compare_versions
 from .labelled_items import (
     SHOWN,
     LabelledItem,
@@ -37,60 +38,6 @@ Marks = Mapping[str, Sequence[Detection]]
 Baselines = Mapping[str, Mapping[str, float]]
 
 
-class Estimate(RecordStruct):
-    """A share with its interval of 95 %."""
-
-    DECIMALS = decimals(4, "value", "low", "high")
-
-    value: Ratio | None
-    low: Ratio
-    high: Ratio
-
-
-class RateEstimate(RecordStruct):
-    """A share of counted things with its interval of 95 %."""
-
-    DECIMALS = decimals(4, "value", "low", "high")
-
-    hits: Count
-    of: Count
-    value: Ratio | None
-    low: Ratio
-    high: Ratio
-
-
-class DifferenceEstimate(RecordStruct):
-    """New less old, with its interval of 95 % and the chance of it by luck."""
-
-    DECIMALS = decimals(4, "value", "low", "high") | decimals(6, "p")
-
-    value: float
-    low: float
-    high: float
-    p: Ratio
-
-
-class TrivialAnswer(RecordStruct):
-    """What a trivial answer reaches on the same things."""
-
-    DECIMALS = decimals(4, "auroc", "precision")
-
-    name: Name
-    auroc: Ratio
-    precision: Ratio | None
-
-
-class EventCounts(RecordStruct):
-    """In how many histories something happened, and quartiles of after how many events."""
-
-    of: Count
-    count: Count
-    left_out: Count
-    median: float | None
-    quartile_low: float | None
-    quartile_high: float | None
-
-
 class Figures(RecordStruct):
     """How well a pattern tells targets from the rest."""
 
@@ -101,18 +48,18 @@ class Figures(RecordStruct):
     targets: Count
     groups: Count
     marked: Count
-    precision: RateEstimate
-    recall: RateEstimate
-    false_alarms: RateEstimate
+    precision: Rate
+    recall: Rate
+    false_alarms: Rate
     auroc: Estimate | None
     recall_at_1: Estimate | None
     recall_at_5: Estimate | None
     lift: float | None
     """Precision over the share of targets."""
-    trivial: list[TrivialAnswer]
-    horizon: EventCounts
+    trivial: tuple[Baseline, ...]
+    horizon: DurationSummary
     """Events from the first detection to the target."""
-    recovery: EventCounts
+    recovery: DurationSummary
     """Events from the end of the target to the end of the detection."""
 
 
@@ -136,22 +83,14 @@ class LabelledCompared(RecordStruct):
     """How two versions differ on the same labelled things: new less old."""
 
     RECORD = "labelled_compared"
-    DECIMALS = decimals(6, "p")
+    FLAT = ("comparison",)
 
     set: Name
     split: str
     """any: all together."""
     severity: SeverityOrAny
     things: Count
-    better: Count
-    """Things on which only the new version is right."""
-    worse: Count
-    p: Ratio
-    """McNemar's exact test of the two, by groups."""
-    precision: DifferenceEstimate | None
-    recall: DifferenceEstimate | None
-    false_alarms: DifferenceEstimate | None
-    auroc: DifferenceEstimate | None
+    comparison: VersionComparison
 
 
 class LabelledSummary(RecordStruct):
@@ -231,19 +170,9 @@ def compare_labelled(
         marks.append({**_of_pattern(items, every, ANY), **loose})
     for split in _splits(items):
         own = _in_split(items, split)
-        result = compare_versions(*(_scored(own, every, {}) for every in marks))
+        comparison = compare_versions(*(_scored(own, every, {}) for every in marks))
         yield LabelledCompared(
-            set=name,
-            split=split,
-            severity=severity,
-            things=len(own),
-            better=result.better,
-            worse=result.worse,
-            p=result.p,
-            precision=_difference(result.precision),
-            recall=_difference(result.recall),
-            false_alarms=_difference(result.false_alarms),
-            auroc=_difference(result.area),
+            set=name, split=split, severity=severity, things=len(own), comparison=comparison
         ).to_dict()
 
 
@@ -318,35 +247,19 @@ def _figures(items: Sequence[LabelledItem], marks: Marks, nearby: Marks, baselin
     targets = [item for item in items if item.label.target]
     timelines = [timeline_of(item, nearby.get(item.label.id, ())) for item in targets]
     known = [timeline for timeline in timelines if timeline is not None]
-    recalls = {name: recall_at_rate(scored, share) for name, share in FALSE_ALARM_RATES.items()}
     return Figures(
         of=sorted({item.label.of for item in items}),
         things=result.items,
         targets=result.targets,
         groups=len({item.cluster for item in scored}),
         marked=result.precision.of,
-        precision=_rate(result.precision),
-        recall=_rate(result.recall),
-        false_alarms=_rate(result.false_alarms),
-        auroc=None if result.area is None else Estimate(result.area.value, *result.area.interval),
-        **{name: None if r is None else Estimate(r.value, *r.interval) for name, r in recalls.items()},
+        precision=result.precision,
+        recall=result.recall,
+        false_alarms=result.false_alarms,
+        auroc=result.area,
+        **{name: recall_at_rate(scored, share) for name, share in FALSE_ALARM_RATES.items()},
         lift=result.lift,
-        trivial=[TrivialAnswer(item.name, item.area, item.precision) for item in result.baselines],
-        horizon=_durations(lead_time(known)),
-        recovery=_durations(recovery_time(known)),
+        trivial=result.baselines,
+        horizon=lead_time(known),
+        recovery=recovery_time(known),
     )
-
-
-def _rate(rate: Rate) -> RateEstimate:
-    return RateEstimate(rate.hits, rate.of, rate.value, *rate.interval)
-
-
-def _difference(difference: Difference | None) -> DifferenceEstimate | None:
-    if difference is None:
-        return None
-    return DifferenceEstimate(difference.value, *difference.interval, difference.p)
-
-
-def _durations(summary: DurationSummary) -> EventCounts:
-    quartiles = summary.quartiles or (None, None)
-    return EventCounts(summary.of, summary.count, summary.left_out, summary.median, *quartiles)

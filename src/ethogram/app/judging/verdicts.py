@@ -17,11 +17,11 @@ from ...models import Detection, Verdict, format_time, parse_time
 from ...models.detection import STANDING, base_pattern
 from ...models.verdict import VERDICTS
 from ...risk.verdicts import Item, item_of
-from ...store.protocol import Store, Who
+from ...store.records import Store, Who
 from ..sweep import reaches_others
+from .labels import BOOLEANS, read_text, table_rows
 from .replay import replayer, stored_chunks, variant
 from .risk import newest
-from .tables import BOOLEANS, read_text, table_rows
 
 ON_DETECTIONS = ("confirmed", "false_alarm")
 ON_SILENCES = ("missed", "correct_silence")
