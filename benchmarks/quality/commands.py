@@ -202,7 +202,7 @@ def planted(
     loaded = input_options.loaded()
     library = as_set(loaded, patterns)
     progress = Progress()
-    events = input_options.read(library, loaded.settings, progress).events if data else None
+    events = input_options.read(library.kinds, loaded.settings, progress).events if data else None
     with progress.checking(f"planting {plural(episodes, 'episode')} of {plural(len(library), 'pattern')}"):
         done = planting.plant(
             library,
@@ -248,7 +248,7 @@ def lift(
     input_options = InputOptions(data, as_of, config, "", skip_bad, scorers, parameters, "", as_json)
     moment, loaded = input_options.moment(), input_options.loaded()
     library, progress = as_set(loaded, selectors), Progress()
-    batch = input_options.read(library, loaded.settings, progress)
+    batch = input_options.read(library.kinds, loaded.settings, progress)
     with progress.checking(f"checking {plural(len(batch.events), 'event')}, shuffled {shuffles} times"):
         lifts = lifting.lift(
             batch.events,

@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import ExitStack
-from typing import TYPE_CHECKING, Annotated
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Annotated
 
 import click
 
+from ..app.analyze import load_library
+from ..app.backtest import BacktestResult, backtest_patterns, backtest_shadow
+from ..app.stored_events import gather
+from ..config import Loaded
+from ..errors import BadUsage
+from ..models import parse_duration, parse_time
+from ..patterns.catalogue import load_vocabulary
+from ..patterns.library import Library, load_patterns, select
+from ..patterns.settings_check import check_patterns
+from ..report.patterns import backtest_parts
+from ..store import open_store
 from . import options as o
-from .output import Progress, show, write_json
-
-if TYPE_CHECKING:
-    from datetime import datetime, timedelta
-
-    from ..app.backtest import BacktestResult
-    from ..config import Loaded
-    from ..ingest import Batch, OnDisk
-    from ..patterns.library import Library
-
+from .output import Progress, emit, show
 
 Since = Annotated[str, o.opt("Count detections since then: 30d, or a time.", metavar="DURATION|TIME")]
 
@@ -43,20 +46,20 @@ def backtest(
     parameters: o.Parameters = o.NONE,
 ) -> None:
     """Show what patterns would have detected, and how often by chance."""
-    from ..app.backtest import backtest_patterns
-    from ..ingest import OnDisk
-
     if bool(store) == bool(data):
         raise click.BadParameter("expected either --store or --data")
     options = o.InputOptions(data, as_of, config, "", skip_bad, scorers, parameters, "", as_json)
     moment, back, loaded, progress = options.moment(), since_of(since), options.loaded(), Progress()
     library, others, other = _libraries(loaded, patterns, against)
-    with ExitStack() as stack:
+    if store:
         libraries = [library, others, *([other] if other else [])]
-        gathered = _gathered(store, options, loaded, libraries, progress)
-        if isinstance(gathered, OnDisk):
-            stack.enter_context(gathered)
-        stack.enter_context(progress.checking(f"testing on {len(gathered.events):,} events"))
+        programs = [program for library in libraries for program in library.programs]
+        with open_store(store) as opened:
+            o.note_all(opened, "backtest")
+            gathered = gather(opened, programs, memory=loaded.settings.memory)
+    else:
+        gathered = options.gather(library, loaded.settings, progress)
+    with o.held(gathered), progress.checking(f"testing on {len(gathered.events):,} events"):
         result = backtest_patterns(
             gathered,
             library,
@@ -81,11 +84,6 @@ def shadow(
     config: o.Config = "",
 ) -> None:
     """Show what shadow patterns (status: shadow) have detected in a store."""
-    from ..app.backtest import backtest_shadow
-    from ..patterns.catalogue import load_vocabulary
-    from ..patterns.library import select
-    from ..store import open_store
-
     settings = o.load_config(config).settings
     library = select(
         (),
@@ -104,13 +102,6 @@ def _libraries(
     loaded: Loaded, patterns: Sequence[str], against: Sequence[str]
 ) -> tuple[Library, Library, Library | None]:
     """The patterns to test, those that are on, and the other version as its own file has it."""
-    from dataclasses import replace
-
-    from ..app.analyze import load_library
-    from ..patterns.catalogue import load_vocabulary
-    from ..patterns.library import load_patterns
-    from ..patterns.settings_check import check_patterns
-
     settings = loaded.settings
     check_patterns(loaded, patterns)
     vocabulary = load_vocabulary(settings.signals)
@@ -132,31 +123,12 @@ def _libraries(
     return library, others, other
 
 
-def _gathered(
-    url: str, options: o.InputOptions, loaded: Loaded, libraries: Sequence[Library], progress: Progress
-) -> Batch | OnDisk:
-    from ..app.stored_events import gather
-    from ..store import open_store
-
-    if not url:
-        return options.gather(libraries[0], loaded.settings, progress)
-    programs = [program for library in libraries for program in library.programs]
-    with open_store(url) as opened:
-        o.note_all(opened, "backtest")
-        return gather(opened, programs, memory=loaded.settings.memory)
-
-
 def since_of(text: str) -> timedelta | datetime | None:
     """How long back, or since when; None where nothing is given.
 
     >>> since_of("30d").days
     30
     """
-    from datetime import timedelta
-
-    from ..errors import BadUsage
-    from ..models import parse_duration, parse_time
-
     if not text:
         return None
     try:
@@ -170,10 +142,7 @@ def since_of(text: str) -> timedelta | datetime | None:
 
 
 def _write(result: BacktestResult, as_json: bool) -> None:
-    from ..report.patterns import backtest_parts
-
-    if not as_json:
+    if as_json:
+        emit(result.to_dicts(), (), as_json=True)
+    else:
         show(*backtest_parts(result))
-        return
-    for record in result.to_dicts():
-        write_json(record)

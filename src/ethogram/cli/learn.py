@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from dataclasses import replace
+from datetime import datetime
+from typing import Annotated
 
+from ..app.judging import learning
+from ..app.judging.learning import LearningResult, apply_step, learn_pattern, learning_record
+from ..config import Loaded
+from ..config.learned import read_changes
+from ..config.settings import learning_in
+from ..errors import BadPattern, BadUsage
 from ..report.verdicts import NO_VERDICTS, change_line, lesson_lines
 from ..report.wording import printable, stamp
+from ..risk.changes import Change
+from ..risk.proposal import NoProposal, Proposal
+from ..store import Store, open_store
 from . import options as o
 from .output import Progress, emit, write_json, write_line, write_lines
-
-if TYPE_CHECKING:
-    from datetime import datetime
-
-    from ..config import Loaded
-    from ..risk.changes import Change
-    from ..store import Store
 
 
 def learn(
@@ -32,10 +36,6 @@ def learn(
 
     Nothing changes before it is accepted, unless the settings allow small steps (learning.automatic).
     """
-    from ..app.judging import learning
-    from ..errors import BadUsage
-    from ..store import open_store
-
     if [accept, undo, listed].count(True) > 1 or ((accept or undo) and not pattern):
         raise BadUsage(
             "expected at most one of --accept, --undo and --list; --accept and --undo need a PATTERN"
@@ -43,7 +43,17 @@ def learn(
     options = o.InputOptions(as_of=as_of, config=config)
     loaded, judge, until = options.loaded(), by or o.user_name(), options.moment()
     if listed:
-        list_changes(loaded, pattern, as_json=as_json)
+        changes = [
+            replace(change, number=number)
+            for number, change in enumerate(read_changes(loaded.learned), start=1)
+            if not pattern or change.pattern == pattern
+        ]
+        lines = [
+            f"{change.number}  {stamp(change.at)}  {change_line(change)}"
+            + (f", undoes {change.undoes}" if change.undoes else "")
+            for change in changes
+        ]
+        emit(changes, lines or ["nothing learned yet"], as_json=as_json)
         return
     if undo:
         report_change(learning.undo(pattern, loaded, by=judge, at=o.now()), loaded, as_json=as_json)
@@ -67,11 +77,6 @@ def propose(
 
     `named`: the pattern was asked for by name, so that it is an error where there is none.
     """
-    from ..app.judging.learning import LearningResult, apply_step, learn_pattern, learning_record
-    from ..config.settings import learning_in
-    from ..errors import BadPattern
-    from ..risk.proposal import NoProposal, Proposal
-
     at = o.now()
     with Progress().checking(f"replaying {pattern} with other parameters"):
         try:
@@ -104,23 +109,3 @@ def report_change(change: Change, loaded: Loaded, *, as_json: bool) -> None:
     what = "undone" if change.undoes else "changed"
     line = f"{what}: {change_line(change)}, in {printable(str(loaded.learned))}"
     emit([change.to_dict()], [line], as_json=as_json)
-
-
-def list_changes(loaded: Loaded, pattern: str, *, as_json: bool) -> None:
-    """List all changes so far, oldest first."""
-    from dataclasses import replace
-
-    from ..config.learned import read_changes
-
-    changes = [
-        (number, change)
-        for number, change in enumerate(read_changes(loaded.learned), start=1)
-        if not pattern or change.pattern == pattern
-    ]
-    lines = [
-        f"{number}  {stamp(change.at)}  {change_line(change)}"
-        + (f", undoes {change.undoes}" if change.undoes else "")
-        for number, change in changes
-    ]
-    records = (replace(change, number=number) for number, change in changes)
-    emit(records, lines or ["nothing learned yet"], as_json=as_json)

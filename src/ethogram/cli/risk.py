@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import click
 
+from ..agents.hook import status as hook_status
+from ..app.analyze import analyze_gathered, load_library
+from ..app.judging.assess import assess_all, assessment_input
+from ..app.judging.risk import Muted, risk_record, subject_risk, subject_risks
+from ..app.mute import mute
+from ..app.run_record import Run
+from ..app.runs import run_report
+from ..app.stored_events import note_looks, stored_name
+from ..errors import BadInput
+from ..patterns.settings_check import check_patterns
+from ..report.risk import ranking_lines, risk_lines
 from ..report.wording import plural, printable
+from ..risk.assessment import Intervention
+from ..store import open_store
 from . import options as o
 from .output import Progress, emit, write_json, write_line, write_lines
-
-if TYPE_CHECKING:
-    from ..app.run_record import Run
-    from ..risk.assessment import Intervention
-
 
 FEW = 3
 """Assessments that are shown."""
@@ -36,34 +44,18 @@ def assess(
     config: o.Config = "",
     source: o.Source = "",
     scorers: o.Scorers = o.NONE,
-    task: o.Task = "",
-    goal: o.Goal = "",
-    allow: o.Allow = o.NONE,
-    deny: o.Deny = o.NONE,
-    cwd: o.Cwd = "",
+    run: o.RunOptions = o.RunOptions(),
     parameters: o.Parameters = o.NONE,
 ) -> None:
     """Rank runs and histories by risk, and say what to do."""
-    from contextlib import ExitStack
-
-    from ..app.analyze import analyze_gathered, load_library
-    from ..app.judging.assess import assess_all, assessment_input
-    from ..app.mute import mute
-    from ..app.runs import run_report
-    from ..ingest import OnDisk
-    from ..report.risk import risk_lines
-
-    context = o.run_context(task, goal, allow, deny, cwd)
     options = o.InputOptions(
-        paths, as_of, config, source, skip_bad, scorers, parameters, fail_on, as_json, context
+        paths, as_of, config, source, skip_bad, scorers, parameters, fail_on, as_json, run
     )
     moment, loaded = options.moment(), options.loaded()
     settings, library = loaded.settings, load_library(patterns or None, loaded)
     progress = Progress()
-    with ExitStack() as stack:
-        gathered = options.gather(library, settings, progress)
-        if isinstance(gathered, OnDisk):
-            stack.enter_context(gathered)
+    gathered = options.gather(library, settings, progress)
+    with o.held(gathered):
         events = gathered.events
         with progress.checking(f"assessing {plural(len(events), 'event')}"):
             analysis = analyze_gathered(gathered, library, as_of=moment, settings=settings)
@@ -95,15 +87,11 @@ def assess(
 
 def hook_interventions(runs: tuple[Run, ...]) -> dict[str, dict[str, list[Intervention]]]:
     """The interventions of a hook in these runs: by thread and pattern, oldest first."""
-    from ..agents.hook.status import load_messages
-    from ..errors import BadInput
-    from ..risk.assessment import Intervention
-
     if not runs:
         return {}
     threads = {run.thread for run in runs}
     try:
-        interventions, _ = load_messages()
+        interventions, _ = hook_status.load_messages()
     except BadInput as error:
         # They only add to the assessment, which is right without them.
         write_line(printable(f"ethogram: what hooks said is left out: {error}"), to=sys.stderr)
@@ -133,12 +121,6 @@ def risk(
     is_pseudonym: o.IsPseudonym = False,
 ) -> None:
     """Show the risk of a subject and its causes, or rank all subjects."""
-    from ..app.judging.risk import Muted, risk_record, subject_risk, subject_risks
-    from ..app.stored_events import note_looks, stored_name
-    from ..patterns.settings_check import check_patterns
-    from ..report.risk import ranking_lines, risk_lines
-    from ..store import open_store
-
     if without and not subject:
         raise click.BadParameter("--without needs a SUBJECT")
     options = o.InputOptions((), as_of, config, as_json=as_json)

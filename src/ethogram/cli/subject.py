@@ -4,17 +4,28 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Annotated, Any
+from dataclasses import replace
+from typing import Annotated, Any
 
+from ..app.analyze import load_library
+from ..app.judging.risk import Muted, newest, subject_risk
+from ..app.stored_events import note_looks, stored_name
+from ..app.subject import SubjectRowRecord, find_subject, subject_context
+from ..models.detection import STANDING
+from ..report.risk import subject_lines, subject_rows
+from ..store import SubjectRow, open_store
 from . import options as o
 from .output import emit
 from .risk import AsOfStore
 
-if TYPE_CHECKING:
-    from ..store import SubjectRow
-
-
-SORTS = ("name", "events", "last", "detections")
+Counts = Counter[tuple[str, str]]
+SORTS: dict[str, Callable[[SubjectRow, Counts], Any]] = {
+    "name": lambda row, counts: (row.name, row.source),
+    "events": lambda row, counts: (-row.events, row.name),
+    "last": lambda row, counts: (-row.last_at.timestamp(), row.name),
+    "detections": lambda row, counts: (-counts[row.who], row.name),
+}
+"""What a list is sorted by."""
 
 
 def subject(
@@ -34,15 +45,6 @@ def subject(
     parameters: o.Parameters = o.NONE,
 ) -> None:
     """Show where a subject stands, or list all subjects of a store."""
-    from dataclasses import replace
-
-    from ..app.analyze import load_library
-    from ..app.judging.risk import Muted, newest, subject_risk
-    from ..app.stored_events import note_looks, stored_name
-    from ..app.subject import find_subject, subject_context
-    from ..report.risk import subject_lines
-    from ..store import open_store
-
     if not name:
         list_subjects(store, source, sort, as_json=as_json)
         return
@@ -64,14 +66,7 @@ def subject(
 
 def list_subjects(store: str, source: str, sort: str, *, as_json: bool) -> None:
     """List the subjects of a store."""
-    from ..app.subject import SubjectRowRecord
-    from ..errors import BadUsage, did_you_mean
-    from ..models.detection import STANDING
-    from ..report.risk import subject_rows
-    from ..store import open_store
-
-    if sort not in SORTS:
-        raise BadUsage(f"invalid --sort {sort!r:.40}: expected {', '.join(SORTS)}{did_you_mean(sort, SORTS)}")
+    o.check_word("--sort", sort, tuple(SORTS))
     with open_store(store) as opened:
         o.note_all(opened, "subjects")
         rows = opened.subjects(source=source or None)
@@ -80,7 +75,7 @@ def list_subjects(store: str, source: str, sort: str, *, as_json: bool) -> None:
     counts = Counter(
         (detection.source, detection.subject) for detection in detections if detection.status != "shadow"
     )
-    rows.sort(key=_sorter(sort, counts))
+    rows.sort(key=lambda row: SORTS[sort](row, counts))
     records = (
         SubjectRowRecord(
             source=row.source,
@@ -94,13 +89,3 @@ def list_subjects(store: str, source: str, sort: str, *, as_json: bool) -> None:
         for row in rows
     )
     emit(records, subject_rows(rows, counts, untimed), as_json=as_json)
-
-
-def _sorter(sort: str, counts: Counter[tuple[str, str]]) -> Callable[[SubjectRow], Any]:
-    by: dict[str, Callable[[SubjectRow], Any]] = {
-        "name": lambda row: (row.name, row.source),
-        "events": lambda row: (-row.events, row.name),
-        "last": lambda row: (-row.last_at.timestamp(), row.name),
-        "detections": lambda row: (-counts[row.who], row.name),
-    }
-    return by[sort]

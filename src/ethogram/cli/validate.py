@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import hashlib
+import os
 import sys
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
+from ..app.analyze import analyze_batch, load_library
+from ..app.judging import validate as validating
+from ..app.judging.labelled_items import join_labels
+from ..app.judging.labels import Label, LabelledSet, labels_in, locate_set, read_labels
+from ..config import Loaded
+from ..errors import BadUsage
+from ..models import SEVERITIES, Detection, Event
+from ..report.patterns import labelled_lines, too_little
 from ..report.wording import plural, printable
 from . import options as o
 from .output import Progress, emit, write_line
-
-if TYPE_CHECKING:
-    from ..app.judging.labels import Label, LabelledSet
-    from ..config import Loaded
-    from ..models import Detection, Event
-
 
 DATA = "ETHOGRAM_DATA"
 """The variable that names the folder of data where --data does not."""
@@ -40,14 +45,9 @@ def validate(
     parameters: o.Parameters = o.NONE,
 ) -> None:
     """Measure precision and recall of patterns on labelled data."""
-    from dataclasses import replace
-
-    from ..app.judging import validate as validating
-    from ..app.judging.labelled_items import join_labels
-    from ..report.patterns import labelled_lines, too_little
-
-    labelled, progress = _located(labels, data, label), Progress()
-    _check_severity(severity)
+    labelled = locate_set(labels, data, os.environ.get(DATA, ""), in_events=bool(label))
+    progress = Progress()
+    o.check_word("--severity", severity, ("any", *SEVERITIES))
     paths = [str(path) for path in labelled.events]
     options = o.InputOptions(paths, "", config, "", skip_bad, scorers, parameters, "", as_json)
     events, names, detections = _detections(options, options.loaded(), patterns, progress)
@@ -70,49 +70,24 @@ def validate(
 
 def digest(files: Iterable[Path]) -> str:
     """A digest of the names and contents of files, to tie figures to the data they come from."""
-    import hashlib
-
     whole = hashlib.sha256()
     for file in sorted(files):
         whole.update(file.name.encode() + b"\0" + hashlib.sha256(file.read_bytes()).digest())
     return whole.hexdigest()[:16]
 
 
-def _located(text: str, data: Sequence[str], label: str) -> LabelledSet:
-    import os
-
-    from ..app.judging.labels import locate_set
-
-    return locate_set(text, data, os.environ.get(DATA, ""), in_events=bool(label))
-
-
-def _check_severity(severity: str) -> None:
-    from ..errors import BadUsage, did_you_mean
-    from ..models import SEVERITIES
-
-    known = ("any", *SEVERITIES)
-    if severity not in known:
-        near = did_you_mean(severity, known)
-        raise BadUsage(f"invalid --severity {severity[:40]!r}: expected {', '.join(known)}{near}")
-
-
 def _detections(
     options: o.InputOptions, loaded: Loaded, selectors: Sequence[str], progress: Progress
 ) -> tuple[Sequence[Event], list[str], list[Detection]]:
     """The events, the names of the checked patterns, and all detections."""
-    from ..app.analyze import analyze_batch, load_library
-
     library = load_library(list(selectors) or None, loaded)
-    batch = options.read(library, loaded.settings, progress)
+    batch = options.read(library.kinds, loaded.settings, progress)
     with progress.checking(f"checking {plural(len(batch.events), 'event')}"):
         analysis = analyze_batch(batch, library, settings=loaded.settings)
     return batch.events, [row.pattern for row in analysis.checked], analysis.every
 
 
 def _labels(labelled: LabelledSet, label: str, events: Sequence[Event]) -> list[Label]:
-    from ..app.judging.labels import labels_in, read_labels
-    from ..errors import BadUsage
-
     if labelled.labels is not None:
         return read_labels(labelled.labels)
     attribute, equals, values = label.partition("=")
@@ -122,8 +97,6 @@ def _labels(labelled: LabelledSet, label: str, events: Sequence[Event]) -> list[
 
 
 def _in_split(labels: list[Label], split: str) -> list[Label]:
-    from ..errors import BadUsage
-
     own = [label for label in labels if split in ("", label.split)]
     if not own:
         there = ", ".join(sorted({label.split for label in labels} - {""})) or "none"
