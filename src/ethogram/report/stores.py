@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from ..app.importing import Imported
+from ..errors import did_you_mean
+from ..patterns.catalogue import load_vocabulary
+from ..store import Info
+from ..usage import UsageSignals
+from ..usage.signals import News
 from .coverage import skipped_text
 from .wording import clean, plural, printable, stamp
-
-if TYPE_CHECKING:
-    from ..app.importing import Imported
-    from ..store import Info
-    from ..usage import UsageSignals
-    from ..usage.signals import News
-
 
 CLEAN_LATER = "Another program has the store open: run purge again when it has closed it."
 MENTIONED = {
@@ -28,9 +27,6 @@ MENTIONED = {
 
 def imported_lines(done: Imported, url: str) -> Iterator[str]:
     """What an import added and skipped."""
-    from ..errors import did_you_mean
-    from ..patterns.catalogue import load_vocabulary
-
     resumed = f" (continued after {plural(done.resumed, 'staged event')})" if done.resumed else ""
     yield f"{plural(done.added, 'event')} added to {printable(url)}{resumed}."
     if done.repeated:
