@@ -20,6 +20,7 @@ from benchmarks.quality.episodes import Setting
 from benchmarks.quality.planting import Planting
 from benchmarks.quality.runs import folder_of, set_files
 from benchmarks.quality.text import lift_lines, plant_lines, run_lines, simulated_line
+from ethogram.cli.backtest import DATA, digest
 from ethogram.cli.chat import Embedder, maker
 from ethogram.cli.options import (
     NONE,
@@ -35,7 +36,6 @@ from ethogram.cli.options import (
 )
 from ethogram.cli.output import Progress, write_json, write_line
 from ethogram.cli.patterns import Selectors, as_set
-from ethogram.cli.validate import DATA, digest
 from ethogram.errors import BadUsage
 from ethogram.files import write_whole
 from ethogram.report.wording import plural, printable

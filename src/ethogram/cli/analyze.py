@@ -36,8 +36,8 @@ def analyze(
     evaluator: Annotated[
         str, o.opt("Score flagged messages first: local, openai, ...", metavar="NAME", panel=o.SCORING)
     ] = "",
-    scoring: o.ScoringOptions = o.ScoringOptions(),
-    run: o.RunOptions = o.RunOptions(),
+    scoring: o.ScoringOptions = o.NO_SCORING,
+    run: o.RunOptions = o.NO_RUN,
     parameters: o.Parameters = o.NONE,
 ) -> None:
     """Detect patterns in files of events."""

@@ -27,7 +27,6 @@ from ..config.trust import (
 )
 from ..errors import BadUsage, did_you_mean
 from ..patterns.listing import ConfigPath, SettingRow, TrustRow
-from ..patterns.settings_check import check_patterns
 from ..report.wording import aligned, mute_text, printable
 from ..schemas import schema as schema_of
 from ..schemas import schema_names, schema_summary
@@ -38,6 +37,8 @@ from .output import emit, flush, write_json, write_line, write_lines, write_text
 
 def show(as_json: AsJson = False, config: Config = "") -> None:
     """List every setting with its value and origin."""
+    from ..patterns.settings_check import check_patterns
+
     loaded = load_config(config, as_json=as_json)
     check_patterns(loaded)
     rows = settings_of(loaded)

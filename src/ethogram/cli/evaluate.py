@@ -72,7 +72,7 @@ def evaluate(
     skip_bad: o.SkipBad = False,
     config: o.Config = "",
     source: o.Source = "",
-    scoring: o.ScoringOptions = o.ScoringOptions(),
+    scoring: o.ScoringOptions = o.NO_SCORING,
 ) -> None:
     """Score flagged messages: twelve traits and their indicators."""
     named = (("--output", output), ("--record", record))

@@ -11,7 +11,6 @@ import click
 
 from .. import read_events
 from ..agents.hook import install as settings
-from ..agents.hook import replay as replaying
 from ..agents.hook import status as state
 from ..agents.hook.location import state_dir
 from ..agents.hook.plan import prepare
@@ -116,6 +115,8 @@ def replay(
     as_json: AsJson = False,
 ) -> None:
     """Show what the hook would have said in recorded runs."""
+    from ..agents.hook import replay as replaying
+
     progress = Progress()
     with progress.checking("replaying"):
         events = list(read_events(paths).events)

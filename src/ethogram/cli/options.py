@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -136,6 +136,9 @@ class RunOptions:
         return {name: value for name, value in options.items() if value}
 
 
+NO_RUN = RunOptions()
+
+
 @dataclass(frozen=True, slots=True)
 class InputOptions:
     """What was given on the command line, as it was given; empty means not given."""
@@ -149,7 +152,7 @@ class InputOptions:
     parameters: Sequence[str] = ()
     fail_on: str = ""
     as_json: bool = False
-    run: RunOptions = field(default_factory=RunOptions)
+    run: RunOptions = NO_RUN
 
     def __post_init__(self) -> None:
         if "-" in self.paths and sys.stdin is None:
@@ -404,6 +407,9 @@ class ScoringOptions:
         for name in ("option", "budget", "sample", "sample_by", "batch", "answers"):
             if getattr(self, name) not in ("", None, False, [], ()):
                 raise BadUsage(f"--{name.replace('_', '-')} needs --evaluator")
+
+
+NO_SCORING = ScoringOptions()
 
 
 def options_of(texts: Sequence[str]) -> dict[str, Any]:

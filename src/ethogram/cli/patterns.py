@@ -13,7 +13,6 @@ from typing import Annotated, Any
 
 import click
 
-from ..app import pattern_tests as testing
 from ..config.loading import Loaded
 from ..config.trust import SUFFIXES
 from ..errors import BadPattern, Fault
@@ -23,20 +22,10 @@ from ..models.constants import ACTIVE_STATUSES
 from ..models.detection import base_pattern
 from ..patterns import library as load
 from ..patterns import lint as linting
+from ..patterns import listing
 from ..patterns import lock as locking
 from ..patterns.catalogue import load_vocabulary
 from ..patterns.library import Library, select
-from ..patterns.listing import (
-    LintSummary,
-    LintWarning,
-    Lock,
-    LockChange,
-    Parameter,
-    PatternDetail,
-    PatternRow,
-    PatternWritten,
-    Stories,
-)
 from ..patterns.pattern_file import LISTS, PatternFile
 from ..patterns.scaffold import write_new
 from ..patterns.settings_check import check_patterns
@@ -60,7 +49,7 @@ def new(
 ) -> None:
     """Write a complete pattern to start from."""
     paths = write_new(name, shape, folder)
-    records = (PatternWritten(pattern=path.stem, path=str(path)) for path in paths)
+    records = (listing.PatternWritten(pattern=path.stem, path=str(path)) for path in paths)
     emit(records, (printable(f"wrote {path}") for path in paths), as_json=as_json)
 
 
@@ -100,14 +89,16 @@ def lint(
         for warning in warnings
     ]
     lines.append(f"{plural(len(library), 'pattern')}, {plural(len(warnings), 'warning')}")
-    summary = LintSummary(patterns=len(library), warnings=len(warnings))
-    emit([*(LintWarning(place=warning) for warning in warnings), summary], lines, as_json=as_json)
+    summary = listing.LintSummary(patterns=len(library), warnings=len(warnings))
+    emit([*(listing.LintWarning(place=warning) for warning in warnings), summary], lines, as_json=as_json)
     if strict and warnings:
         raise click.exceptions.Exit(BAD)
 
 
 def run_tests(selectors: Selectors = NONE, as_json: AsJson = False, config: Config = "") -> None:
     """Run the examples in pattern files; fail where one fails."""
+    from ..app import pattern_tests as testing
+
     results = testing.run_examples(as_written(load_config(config), selectors))
     records = [*(result.to_dict() for result in results), testing.summary(results)]
     emit(records, [testing.summary_line(results)], as_json=as_json)
@@ -132,8 +123,8 @@ def lock(
     if not compare:
         locking.write_lock(path, current)
     if as_json:
-        entries = [LockChange(pattern=change.pattern, change=change.what) for change in changes]
-        write_json(Lock(path=str(path), patterns=len(current), changes=entries))
+        entries = [listing.LockChange(pattern=change.pattern, change=change.what) for change in changes]
+        write_json(listing.Lock(path=str(path), patterns=len(current), changes=entries))
     if compare and changes:
         hint = "if that is meant: ethogram patterns lock" + (f" --folder {folder}" if folder else "")
         raise BadPattern(
@@ -166,8 +157,8 @@ def as_set(loaded: Loaded, selectors: Sequence[str | Path] | None) -> Library:
 # --- records --------------------------------------------------------------------------------
 
 
-def _row(file: PatternFile) -> PatternRow:
-    return PatternRow(
+def _row(file: PatternFile) -> listing.PatternRow:
+    return listing.PatternRow(
         name=file.name,
         status=file.status,
         on=file.status in ACTIVE_STATUSES,
@@ -184,7 +175,7 @@ def full_record(file: PatternFile, origins: Mapping[str, str]) -> dict[str, Any]
     first = file.patterns[0]
     words: dict[str, Any] = {key: file.words[key] or None for key in _WORDS}
     words |= {key: file.words[key] for key in LISTS}
-    return PatternDetail(
+    return listing.PatternDetail(
         row=_row(file),
         shape_hash=file.shape_hash,
         file_hash=file.file_hash,
@@ -194,7 +185,7 @@ def full_record(file: PatternFile, origins: Mapping[str, str]) -> dict[str, Any]
         confirms=first.confirms,
         group_by=first.group_by,
         parameters=[
-            Parameter(
+            listing.Parameter(
                 name=name,
                 value=value,
                 in_file=file.data["parameters"][name],
@@ -205,7 +196,7 @@ def full_record(file: PatternFile, origins: Mapping[str, str]) -> dict[str, Any]
         meaning={key: file.data[key] for key in _MEANING if key in file.data},
         explanation=file.data.get("explanation"),
         recommendation=first.recommendation or None,
-        examples=Stories(
+        examples=listing.Stories(
             fires=[example.story for example in file.examples if example.fires],
             quiet=[example.story for example in file.examples if not example.fires],
         ),

@@ -12,16 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from .. import registry
-from ..app.analyze import load_library
 from ..errors import BadUsage
 from ..models import INPUT_SCORER
-from ..patterns.catalogue import (
-    attribute_catalogue,
-    indicator_catalogue,
-    load_tables,
-    load_vocabulary,
-    signal_catalogue,
-)
+from ..patterns import catalogue
 from ..patterns.listing import AttributeRow, CategoryRow, EvaluatorRow, IndicatorRow, SignalRow, TableRow
 from ..report.scoring import comparison_lines
 from ..report.wording import aligned, plural, printable
@@ -55,14 +48,16 @@ def list_names(
                 description=indicator.name.replace("_", " "),
                 definition=indicator.definition,
             )
-            for indicator in indicator_catalogue().values()
+            for indicator in catalogue.indicator_catalogue().values()
         ]
         lists.append(rows)
     if attributes:
-        known = [attribute for _, attribute in sorted(attribute_catalogue().items())]
+        known = [attribute for _, attribute in sorted(catalogue.attribute_catalogue().items())]
         lists.append([AttributeRow(each.name, each.kind, each.description) for each in known])
     if tables:
-        lists.append([TableRow(name, len(values), values) for name, values in sorted(load_tables().items())])
+        lists.append(
+            [TableRow(name, len(values), values) for name, values in sorted(catalogue.load_tables().items())]
+        )
     for records in lists or [signal_rows(o.load_config(config).settings.signals)]:
         columns = [name for name in records[0].__struct_fields__ if name != "values"]
         cells = [columns, *([_cell(name, record) for name in columns] for record in records)]
@@ -74,12 +69,12 @@ def signal_rows(declared: Mapping[str, str]) -> list[SignalRow]:
 
     `cost` is that of measuring it here: free, cheap or model; supplied ones come with the events.
     """
-    load_vocabulary(declared)  # a declaration that contradicts what is known is an error here too
+    catalogue.load_vocabulary(declared)  # a declaration that contradicts what is known is an error here too
     rows = {
         name: SignalRow(name, kind, None, "supplied", None, "declared in the settings")
         for name, kind in declared.items()
     }
-    for name, entry in (*signal_catalogue().items(), *registry.signals.items()):
+    for name, entry in (*catalogue.signal_catalogue().items(), *registry.signals.items()):
         cost, version = getattr(entry, "cost", "supplied"), getattr(entry, "version", None)
         rows[name] = SignalRow(
             name, entry.kind, _range(entry.kind, entry.range), cost, version, entry.description
@@ -216,6 +211,7 @@ def compare(
     answers: o.AnswersFile = "",
 ) -> None:
     """Compare two evaluators on the same messages."""
+    from ..app.analyze import load_library
     from ..app.evaluation.agreement import compared, side_of, supplied_side
     from ..app.evaluation.questions import Sampling
     from ..app.evaluation.scoring import evaluator_of, paying_for

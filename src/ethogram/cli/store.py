@@ -5,19 +5,13 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import click
 
-from ..app.analyze import Analysis
-from ..app.importing import Imported, ImportRecord, Options, import_events
-from ..app.stored_events import gather, note_looks, stored_name, stored_source
 from ..config import Settings
 from ..errors import BadUsage
 from ..files.sqlite import create
-from ..ingest import Batch, OnDisk
-from ..ingest.batch import EventList
-from ..patterns.library import Library
 from ..report.stores import imported_lines, info_lines, mentions_line, purged_lines
 from ..report.wording import plural
 from ..store import Store, open_store
@@ -27,6 +21,13 @@ from ..usage.store import is_usage_store
 from ..usage.tables import Removed
 from . import options as o
 from .output import Progress, emit, write_json, write_line
+
+if TYPE_CHECKING:
+    from ..app.analyze import Analysis
+    from ..app.importing import Imported
+    from ..ingest import Batch, OnDisk
+    from ..patterns.library import Library
+
 
 UNCLEAN = 1
 """Exit code where copies of what was removed are left in the files."""
@@ -49,6 +50,8 @@ def import_files(
 
     After an interruption, the same command continues where it stopped.
     """
+    from ..app.importing import ImportRecord
+
     options = o.InputOptions(paths, config=config, source=source, skip_bad=skip_bad, as_json=as_json)
     if pseudonyms:
         read_keys(pseudonyms)
@@ -74,6 +77,10 @@ def run_import(
     store: Store, options: o.InputOptions, settings: Settings, *, keep_text: bool, pseudonyms: str = ""
 ) -> Imported:
     """Import the paths; skipped lines are listed on standard error."""
+    from ..app.importing import Options, import_events
+    from ..ingest import Batch
+    from ..ingest.batch import EventList
+
     progress = Progress()
     keys = read_keys(pseudonyms) if pseudonyms else None
     how = Options(settings.source, options.skip_bad, keep_text, pseudonyms=keys)
@@ -97,6 +104,8 @@ def gather_stored(
     url: str, options: o.InputOptions, library: Library, settings: Settings, *, keep_text: bool = False
 ) -> Batch | OnDisk:
     """All events of a store, with the paths imported first, as `analyze` takes them."""
+    from ..app.stored_events import gather
+
     with open_store(url, create=bool(options.paths)) as opened:
         o.note_all(opened, "analyze")
         done = run_import(opened, options, settings, keep_text=keep_text) if options.paths else None
@@ -147,6 +156,8 @@ def export(
     source: o.FromSource = "",
 ) -> None:
     """Write the events of a store as JSON lines, in order."""
+    from ..app.stored_events import stored_name
+
     with open_store(store) as opened:
         o.note_all(opened, "export")
         chosen = None
@@ -183,6 +194,8 @@ def subject_records(
     store: str, subject: str, source: str, key: str, who: str, why: str
 ) -> Iterator[dict[str, Any]]:
     """Events, detections, verdicts and conversations of a subject, and who looked at them."""
+    from ..app.stored_events import note_looks, stored_name, stored_source
+
     with open_store(store) as opened:
         name = stored_name(opened, subject, key)
         rows = [row.who for row in opened.subjects(name, stored_source(opened, source, key) or None)]
@@ -221,6 +234,7 @@ def purge(
     What others wrote stays. Where it mentions the subject's id, it is counted, and --redact replaces it. The
     audit records that something was removed, not who.
     """
+    from ..app.stored_events import note_looks, stored_name, stored_source
     from .usage import open_tracker
 
     if not subject and not before:

@@ -6,7 +6,7 @@ import hashlib
 import math
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import fields
 from itertools import chain
 from pathlib import Path
@@ -14,12 +14,8 @@ from typing import Annotated, Any
 
 import click
 
-from ..app.importing import known_kinds
-from ..app.stored_events import stored_name
 from ..config import Settings
 from ..errors import BadUsage
-from ..ingest import BadLine, read_events
-from ..ingest import Limits as InputLimits
 from ..models import Event
 from ..report.stores import look_line, news_lines, people_and_events, recorded_lines, usage_lines
 from ..report.wording import plural, printable
@@ -83,6 +79,9 @@ def record(
 
     After an interruption, the same command continues where it stopped.
     """
+    from ..app.importing import known_kinds
+    from ..ingest import BadLine
+
     how: dict[str, Any] = {
         "keep": keep or None,
         "retention": o.seconds_of(retention, "--retention"),
@@ -93,8 +92,16 @@ def record(
         raise BadUsage(f"invalid --retention {retention!r:.40}: expected one day or more, like 90d")
     options = o.InputOptions(paths, config=config, skip_bad=skip_bad, as_json=as_json)
     settings, progress = options.settings(), Progress()
+    keys = new_keys()
+
+    def check(event: Event) -> None:  # times apart
+        try:
+            make_event(keys, math.inf, **arguments_of(event))
+        except BadUsage as error:
+            raise BadLine(str(error)) from None
+
     # Read first: where a line is bad, no new store is made either.
-    batch = options.read(known_kinds(settings), settings, progress, check=event_check())
+    batch = options.read(known_kinds(settings), settings, progress, check=check)
     events = [arguments_of(event) for event in batch.events]
     digest = hashlib.sha256()  # so that the same batch is known again
     for event in events:
@@ -111,19 +118,6 @@ def record(
     known = len(events) - others - added + batch.repeated
     done = {"added": added, "known": known, "not_by_person": others, "bad": batch.bad_count}
     emit([UsageRecorded(store=store, **done)], recorded_lines(done, store), as_json=as_json)
-
-
-def event_check() -> Callable[[Event], None]:
-    """A check that raises BadLine at an event that could not be recorded, its time apart."""
-    keys = new_keys()
-
-    def check(event: Event) -> None:
-        try:
-            make_event(keys, math.inf, **arguments_of(event))
-        except BadUsage as error:
-            raise BadLine(str(error)) from None
-
-    return check
 
 
 # --- signals and sweep ----------------------------------------------------------------------
@@ -253,6 +247,8 @@ def audit(
         with open_tracker(store, key, "") as tracker:
             looks = [look.to_dict() for look in tracker.audit(person)]
     else:
+        from ..app.stored_events import stored_name
+
         with open_store(store) as opened:
             name = None if person is None else stored_name(opened, person, key)
             looks = [look.to_dict() for look in opened.looks(name)]
@@ -333,6 +329,8 @@ def cohort(
 ) -> None:
     """Learn usual use from at least twenty people, as figures of all."""
     from ..app.cohort import cohort_from, is_database, stored_events
+    from ..ingest import Limits as InputLimits
+    from ..ingest import read_events
 
     if not data:
         raise click.BadParameter("name the events to learn from: --from PATH")

@@ -1,31 +1,37 @@
-"""`ethogram verdict` and `ethogram accuracy`: judge detections, and see how often patterns are right."""
+"""`ethogram verdict`, `accuracy` and `learn`: judge detections, and what patterns learn from that."""
 
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
+from datetime import datetime
 from typing import Annotated
 
 from .. import verdicts
+from ..app.judging import learning
+from ..app.judging import verdicts as judging
 from ..app.judging.accuracy import agreement_record
-from ..app.judging.verdicts import (
-    NonDetection,
-    VerdictInput,
-    check_verdict,
-    find_detection,
-    read_verdicts,
-    save_verdicts,
-    settle,
-)
+from ..app.judging.learning import LearningResult, apply_step, learn_pattern, learning_record
 from ..app.stored_events import note_looks, stored_event, stored_name, stored_source
-from ..config import Settings
+from ..config import Loaded, Settings
+from ..config.learned import read_changes
 from ..config.settings import learning_in
-from ..errors import BadUsage
+from ..errors import BadPattern, BadUsage
 from ..report.text import detection_parts
-from ..report.verdicts import NO_VERDICTS, accuracy_lines, calibration_lines, verdict_line
-from ..report.wording import plural
+from ..report.verdicts import (
+    NO_VERDICTS,
+    accuracy_lines,
+    calibration_lines,
+    change_line,
+    lesson_lines,
+    verdict_line,
+)
+from ..report.wording import plural, printable, stamp
+from ..risk.changes import Change
+from ..risk.proposal import NoProposal, Proposal
 from ..store import Store, open_store
 from . import options as o
-from .output import Progress, Writable, emit, show, write_json, write_line, write_page
+from .output import Progress, Writable, emit, show, write_json, write_line, write_lines, write_page
 
 
 def verdict(
@@ -72,7 +78,7 @@ def verdict(
         if is_list:
             o.note_all(opened, "verdicts")
             if detection:
-                find_detection(opened, detection)
+                judging.find_detection(opened, detection)
             known = opened.verdicts(detection or None)
             lines = [verdict_line(each) for each in known] or ["no verdicts"]
             emit((each.to_dict() for each in known), lines, as_json=as_json)
@@ -80,26 +86,26 @@ def verdict(
         note_looks(opened, "verdict", [None], at=o.now(), who=judge, why=why, subject=subject or None)
         if file:
             with Progress().checking("checking the verdicts"):
-                new = read_verdicts(file, opened, settings, by=judge, at=when, now=o.now())
-                saved = save_verdicts(opened, new)
+                new = judging.read_verdicts(file, opened, settings, by=judge, at=when, now=o.now())
+                saved = judging.save_verdicts(opened, new)
             line = f"{plural(saved.added, 'verdict')} added; already known: {saved.repeated:,}"
             emit([saved], [line], as_json=as_json)
         else:
-            of: str | NonDetection = detection
+            of: str | judging.NonDetection = detection
             if not detection:
                 # By the names that the store has: a private one has its own.
                 name = stored_name(opened, o.whom(subject, is_pseudonym), key) if subject else ""
                 if not is_pseudonym:
                     first, last = (stored_event(opened, event, key) for event in (first, last))
                 where = stored_source(opened, source, key)
-                of = NonDetection(missed or correct_silence, name, first, last, where)
+                of = judging.NonDetection(missed or correct_silence, name, first, last, where)
             word = said or ("missed" if missed else "correct_silence")
-            judged = VerdictInput(word, judge, when, of, why, blind)
-            checked = check_verdict(opened, judged, settings, now=o.now())
-            added = save_verdicts(opened, [checked]).added
+            judged = judging.VerdictInput(word, judge, when, of, why, blind)
+            checked = judging.check_verdict(opened, judged, settings, now=o.now())
+            added = judging.save_verdicts(opened, [checked]).added
             line = verdict_line(checked) + ("" if added else "  (already known)")
             emit([checked.to_dict()], [line], as_json=as_json)
-        settled = settle(opened, settings, o.now())
+        settled = judging.settle(opened, settings, o.now())
     if settled and not as_json:
         days = learning_in(settings)["history_retention_days"]
         what = f"{plural(settled, 'verdict')} older than {days} days reduced to counts"
@@ -158,3 +164,96 @@ def accuracy(
         write_page(html, calibration_page(calibrated))
     lines = [line for row in calibrated for line in calibration_lines(row)] or [NO_VERDICTS]
     emit(calibrated, lines, as_json=as_json)
+
+
+# --- learn -------------------------------------------------------------------------------------
+
+
+def learn(
+    pattern: o.PatternName = "",
+    store: Annotated[str, o.opt("Use the events and verdicts of this store.", "--store", metavar="URL")] = "",
+    accept: Annotated[bool, o.opt("Apply the newest proposal for the pattern.", "--accept")] = False,
+    undo: Annotated[bool, o.opt("Undo the newest change of the pattern.", "--undo")] = False,
+    listed: Annotated[bool, o.opt("List all changes so far.", "--list")] = False,
+    by: o.By = "",
+    as_of: Annotated[str, o.opt("Use events up to this time (default: all).", metavar="TIME")] = "",
+    config: o.Config = "",
+    as_json: o.AsJson = False,
+) -> None:
+    """Propose a better parameter where verdicts show too many errors.
+
+    Nothing changes before it is accepted, unless the settings allow small steps (learning.automatic).
+    """
+    if [accept, undo, listed].count(True) > 1 or ((accept or undo) and not pattern):
+        raise BadUsage(
+            "expected at most one of --accept, --undo and --list; --accept and --undo need a PATTERN"
+        )
+    options = o.InputOptions(as_of=as_of, config=config)
+    loaded, judge, until = options.loaded(), by or o.user_name(), options.moment()
+    if listed:
+        changes = [
+            replace(change, number=number)
+            for number, change in enumerate(read_changes(loaded.learned), start=1)
+            if not pattern or change.pattern == pattern
+        ]
+        lines = [
+            f"{change.number}  {stamp(change.at)}  {change_line(change)}"
+            + (f", undoes {change.undoes}" if change.undoes else "")
+            for change in changes
+        ]
+        emit(changes, lines or ["nothing learned yet"], as_json=as_json)
+        return
+    if undo:
+        report_change(learning.undo(pattern, loaded, by=judge, at=o.now()), loaded, as_json=as_json)
+        return
+    with open_store(store) as opened:
+        if accept:
+            change = learning.accept(opened, pattern, loaded, by=judge, at=o.now())
+            report_change(change, loaded, as_json=as_json)
+            return
+        names = [pattern] if pattern else learning.judged_patterns(opened)
+        if not names and not as_json:
+            write_line(NO_VERDICTS)
+        for name in names:
+            propose(opened, name, loaded, until, named=bool(pattern), as_json=as_json)
+
+
+def propose(
+    store: Store, pattern: str, loaded: Loaded, as_of: datetime | None, *, named: bool, as_json: bool
+) -> None:
+    """Look for a proposal for one pattern and report it; apply it where the settings allow that.
+
+    `named`: the pattern was asked for by name, so that it is an error where there is none.
+    """
+    at = o.now()
+    with Progress().checking(f"replaying {pattern} with other parameters"):
+        try:
+            lesson = learn_pattern(store, pattern, loaded.settings, at=at, as_of=as_of)
+        except BadPattern:
+            if named:
+                raise
+            lesson = LearningResult(
+                NoProposal(pattern, "no pattern of that name can be read any more"), "", at
+            )
+    result: Change | str | None = None
+    if isinstance(lesson.outcome, Proposal) and learning_in(loaded.settings)["automatic"]:
+        result = apply_step(lesson.outcome, loaded, at=at)
+    not_changed = result if isinstance(result, str) else None
+    change = None if result is None or isinstance(result, str) else result
+    if as_json:
+        write_json(learning_record(lesson, not_changed=not_changed))
+        if change is not None:
+            write_json(change.to_dict())
+        return
+    write_lines(lesson_lines(lesson, at))
+    if not_changed is not None:
+        write_line(f"  not applied automatically: {not_changed}")
+    elif change is not None:
+        report_change(change, loaded, as_json=False)
+
+
+def report_change(change: Change, loaded: Loaded, *, as_json: bool) -> None:
+    """Report a change that was just made."""
+    what = "undone" if change.undoes else "changed"
+    line = f"{what}: {change_line(change)}, in {printable(str(loaded.learned))}"
+    emit([change.to_dict()], [line], as_json=as_json)

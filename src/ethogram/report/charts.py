@@ -51,8 +51,10 @@ def shown_evidence(detection: Detection, rows: int) -> list[tuple[int, Evidence]
 # --- axis -----------------------------------------------------------------------------------
 
 DAY = 86_400
-STEPS = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200)
-DAYS = (1, 2, 4, 7, 14)
+STEPS = (
+    *(1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200),
+    *(days * DAY for days in (1, 2, 4, 7, 14)),
+)
 MONTH_STEPS = (1, 2, 3, 6, 12, 24, 60, 120, 240, 600, 1200, 6000, 12000)
 MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 ABOUT = 6
@@ -96,10 +98,6 @@ def ticks(axis: Axis) -> list[tuple[float, str]]:
     for step in STEPS:
         if seconds / step <= ABOUT:
             return [(axis.place(moment(at)), _clock(moment(at), step)) for at in _even(axis, step * SECOND)]
-    for days in DAYS:
-        if seconds / (days * DAY) <= ABOUT:
-            even = _even(axis, days * DAY * SECOND)
-            return [(axis.place(moment(at)), _day(moment(at))) for at in even]
     return list(_months(axis))
 
 
@@ -129,12 +127,8 @@ def _months(axis: Axis) -> Iterator[tuple[float, str]]:
 
 def _clock(at: datetime, step: int) -> str:
     if at.hour == at.minute == at.second == 0:
-        return _day(at)
+        return f"{at.day} {MONTHS[at.month - 1]}"
     return at.strftime("%H:%M:%S" if step < 60 else "%H:%M")
-
-
-def _day(at: datetime) -> str:
-    return f"{at.day} {MONTHS[at.month - 1]}"
 
 
 # --- subjects -------------------------------------------------------------------------------

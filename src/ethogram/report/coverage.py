@@ -8,17 +8,20 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from .. import registry
-from ..app.analyze import Analysis
-from ..engine.combination import parts_meant
-from ..ingest import Gathered
 from ..language.history import belongs
-from ..models import Detection
 from ..models.detection import base_pattern
-from ..models.mute import Mute
-from ..patterns.library import Library
 from .wording import clean, listed, mute_text, pairs_text, plural, ranked, title_of, until_text
+
+if TYPE_CHECKING:
+    from ..app.analyze import Analysis
+    from ..ingest import Gathered
+    from ..models import Detection
+    from ..models.mute import Mute
+    from ..patterns.library import Library
+
 
 OWN = "your own"
 MOST = 4
@@ -141,6 +144,8 @@ def without_match(analysis: Analysis, library: Library, batch: Gathered) -> tupl
 
     A combination could have matched where all its parts could.
     """
+    from ..engine.combination import parts_meant
+
     programs = {program.name: program for program in library.programs}
     checked = {row.pattern: row for row in analysis.checked}
 

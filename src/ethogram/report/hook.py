@@ -72,16 +72,7 @@ def status_lines(status: Record) -> Iterator[str]:
     for fault in status["settings"]["faults"]:
         place = ":".join(str(part) for part in (fault["path"], fault["line"], fault["column"]) if part)
         yield f"  cannot be used: {place}: {fault['message']}"
-    yield from _state_lines(status["state"])
-    yield f"Plan for this folder: {PLANS[status['plan']['state']]}"
-    faults = status["faults"]
-    where = f", in {faults['path']}" if faults["count"] else ""
-    yield f"Internal errors: {faults['count'] or 'none'}{where}"
-    if faults["newest"]:
-        yield f"  newest: {clean(faults['newest'])}"
-
-
-def _state_lines(state: Record) -> Iterator[str]:
+    state = status["state"]
     if state["fault"]:
         yield f"State: {state['path']} cannot be read ({clean(state['fault'])}); the next event sets it aside"
     elif state["bytes"]:
@@ -94,6 +85,12 @@ def _state_lines(state: Record) -> Iterator[str]:
         yield "  an older one could not be read and was set aside; purge removes it"
     if state["folder_fault"]:
         yield f"  cannot be written: {clean(state['folder_fault'])}; the hook stays silent until it can"
+    yield f"Plan for this folder: {PLANS[status['plan']['state']]}"
+    faults = status["faults"]
+    where = f", in {faults['path']}" if faults["count"] else ""
+    yield f"Internal errors: {faults['count'] or 'none'}{where}"
+    if faults["newest"]:
+        yield f"  newest: {clean(faults['newest'])}"
 
 
 def report_lines(interventions: Sequence[Record], report: Record, *, is_all: bool) -> Iterator[str]:

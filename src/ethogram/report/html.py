@@ -112,6 +112,10 @@ def page(
     patterns = sorted({(clean(detection.pattern), wording.title_of(detection, 80)) for detection in shown})
     subjects = sorted(((str(n), clean(who[1], 80)) for who, n in numbers.items()), key=lambda pair: pair[1])
     hidden, untimed = analysis.muting.shown, analysis.traces.untimed
+    where = f"{plural(analysis.events, 'event')} of {plural(analysis.subjects, 'subject')}"
+    if analysis.as_of and not untimed:
+        where += f", as of {stamp(analysis.as_of)} UTC"
+    counts = Counter(detection.severity for detection in analysis.detections)
 
     def period(detection: Detection) -> str:
         return wording.span(detection.opened_at, detection.closed_at, timed=detection.source not in untimed)
@@ -128,7 +132,9 @@ def page(
         asset("script.js"),
         title="ethogram report",
         analysis=analysis,
-        **_header(analysis),
+        heading=plural(len(analysis.detections), "detection") if counts else "No detections",
+        where=where if analysis.events else "There are no events in this input.",
+        tiles=[(severity, counts[severity]) for severity in reversed(SEVERITIES)] if counts else [],
         detections=detections,
         rows=charts.rows_for(len(shown)),
         numbers=numbers,
@@ -162,19 +168,6 @@ def fragment(analysis: Analysis) -> str:
     """The page in a frame of its own, to stand in a notebook; nothing in it runs."""
     title = f"{plural(len(analysis.detections), 'detection')} by ethogram"
     return str(svg.tag("iframe", srcdoc=Markup.escape(page(analysis)), sandbox=True, title=title, **FRAME))
-
-
-def _header(analysis: Analysis) -> dict[str, Any]:
-    """How many detections in how many events."""
-    where = f"{plural(analysis.events, 'event')} of {plural(analysis.subjects, 'subject')}"
-    if analysis.as_of and not analysis.traces.untimed:
-        where += f", as of {stamp(analysis.as_of)} UTC"
-    counts = Counter(detection.severity for detection in analysis.detections)
-    return {
-        "heading": plural(len(analysis.detections), "detection") if counts else "No detections",
-        "where": where if analysis.events else "There are no events in this input.",
-        "tiles": [(severity, counts[severity]) for severity in reversed(SEVERITIES)] if counts else [],
-    }
 
 
 def detection_facts(detection: Detection, muted: str | None) -> list[tuple[str, str]]:

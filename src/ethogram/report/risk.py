@@ -49,7 +49,13 @@ def cause_lines(composition: Composition, known: Mapping[str, Detection], *, tim
     """The parts of a risk, the largest first."""
     yield f"Made of {plural(len(composition.causes), 'cause')}"
     for cause in composition.causes[:SHOWN]:
-        what = detection_text(known[cause.detection], cause.probability, timed=timed)
+        detection = known[cause.detection]
+        sure = f"confidence {detection.confidence:.2f}"
+        if f"{cause.probability:.2f}" != f"{detection.confidence:.2f}":
+            sure += f", counts as {cause.probability:.2f} by verdicts"
+        if timed:
+            sure += f", seen {stamp(detection.held_at)}"
+        what = f"{detection.severity.upper()} {title_of(detection)} ({sure}, id {detection.id})"
         yield f"  {number(cause.value)}  {clean(cause.name)}: {what}"
     if len(composition.causes) > SHOWN:
         yield f"        and {len(composition.causes) - SHOWN} more"
@@ -88,15 +94,6 @@ def recommendation_lines(recommendation: Recommendation) -> Iterator[str]:
     place = f"{ladder.rungs.index(ladder.next) + 1} of {len(ladder.rungs)}" if ladder.next else ""
     after = f"next: {ladder.next} (rung {place})" if ladder.next else "no further rung"
     yield f"    {done}{after}"
-
-
-def detection_text(detection: Detection, probability: float, *, timed: bool) -> str:
-    """A detection on one line, with the probability it counts with where verdicts change that."""
-    sure = f"confidence {detection.confidence:.2f}"
-    if f"{probability:.2f}" != f"{detection.confidence:.2f}":
-        sure += f", counts as {probability:.2f} by verdicts"
-    seen = f", seen {stamp(detection.held_at)}" if timed else ""
-    return f"{detection.severity.upper()} {title_of(detection)} ({sure}{seen}, id {detection.id})"
 
 
 def ranking_lines(risks: Sequence[SubjectRisk], at: datetime | None, limit: int) -> Iterator[str]:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ..app.importing import Imported
 from ..errors import did_you_mean
-from ..patterns.catalogue import load_vocabulary
 from ..store import Info
 from ..usage import UsageSignals
 from ..usage.signals import News
 from .coverage import skipped_text
 from .wording import clean, plural, printable, stamp
+
+if TYPE_CHECKING:
+    from ..app.importing import Imported
+
 
 CLEAN_LATER = "Another program has the store open: run purge again when it has closed it."
 MENTIONED = {
@@ -27,6 +29,8 @@ MENTIONED = {
 
 def imported_lines(done: Imported, url: str) -> Iterator[str]:
     """What an import added and skipped."""
+    from ..patterns.catalogue import load_vocabulary
+
     resumed = f" (continued after {plural(done.resumed, 'staged event')})" if done.resumed else ""
     yield f"{plural(done.added, 'event')} added to {printable(url)}{resumed}."
     if done.repeated:

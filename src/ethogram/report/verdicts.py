@@ -107,28 +107,24 @@ def calibration_lines(calibrated: Calibrated) -> Iterator[str]:
         probability = calibrated.calibration(row.confidence)
         yield f"  {bounds:14} {row.count:6,}  {row.right:5,}  {share:20}  {probability:.2f}"
     yield f"  mean distance to the diagonal {reliability.distance:.2f}, Brier score {reliability.brier:.3f}"
-    yield from (f"  {text}" for text in plot_lines(calibrated))
-
-
-def plot_lines(calibrated: Calibrated) -> Iterator[str]:
-    """Confidence (across) against share right (up): o a group, . the diagonal, - the calibrated curve."""
+    # Confidence (across) against share right (up): o a group, . the diagonal, - the calibrated curve.
     cells = [[" "] * WIDE for _ in range(HIGH)]
 
     def put(x: float, y: float, mark: str) -> None:
         cells[round((1 - y) * (HIGH - 1))][round(x * (WIDE - 1))] = mark
 
-    shares = [column / (WIDE - 1) for column in range(WIDE)]
-    for share in shares:
-        put(share, share, ".")
-    for share in shares:
-        put(share, calibrated.calibration(share), "-")
+    columns = [column / (WIDE - 1) for column in range(WIDE)]
+    for x in columns:
+        put(x, x, ".")
+    for x in columns:
+        put(x, calibrated.calibration(x), "-")
     for row in calibrated.reliability.rows:
         put(row.confidence, row.right / row.count, "o")
     for index, line in enumerate(cells):
         label = {0: "1.0", (HIGH - 1) // 2: "0.5", HIGH - 1: "0.0"}.get(index, "")
-        yield f"{label:>4} |{''.join(line).rstrip()}"
-    yield f"     +{'-' * WIDE}"
-    yield f"      0{'confidence':^{WIDE - 2}}1"
+        yield f"  {label:>4} |{''.join(line).rstrip()}"
+    yield f"       +{'-' * WIDE}"
+    yield f"        0{'confidence':^{WIDE - 2}}1"
 
 
 # --- learning -------------------------------------------------------------------------------
