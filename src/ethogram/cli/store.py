@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import click
 
-from ..config import Settings
 from ..errors import BadUsage
 from ..files.sqlite import create
 from ..report.stores import imported_lines, info_lines, mentions_line, purged_lines
@@ -25,6 +24,7 @@ from .output import Progress, emit, write_json, write_line
 if TYPE_CHECKING:
     from ..app.analyze import Analysis
     from ..app.importing import Imported
+    from ..config import Settings
     from ..ingest import Batch, OnDisk
     from ..patterns.library import Library
 

@@ -10,11 +10,10 @@ from collections.abc import Sequence
 from dataclasses import fields
 from itertools import chain
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import click
 
-from ..config import Settings
 from ..errors import BadUsage
 from ..models import Event
 from ..report.stores import look_line, news_lines, people_and_events, recorded_lines, usage_lines
@@ -39,6 +38,10 @@ from ..usage.store import is_usage_store
 from ..usage.tracker import UsageTracker
 from . import options as o
 from .output import Progress, emit, flush, write_json, write_line, write_lines, write_text
+
+if TYPE_CHECKING:
+    from ..config import Settings
+
 
 SEVERITIES = ("low", "medium")
 Region = Annotated[str, o.opt("Choose the helpline of this region: DE, US-CA.", "--region", metavar="CODE")]

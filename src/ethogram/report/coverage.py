@@ -10,8 +10,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .. import registry
-from ..language.history import belongs
 from ..models.detection import base_pattern
 from .wording import clean, listed, mute_text, pairs_text, plural, ranked, title_of, until_text
 
@@ -144,7 +142,9 @@ def without_match(analysis: Analysis, library: Library, batch: Gathered) -> tupl
 
     A combination could have matched where all its parts could.
     """
+    from .. import registry
     from ..engine.combination import parts_meant
+    from ..language.history import belongs
 
     programs = {program.name: program for program in library.programs}
     checked = {row.pattern: row for row in analysis.checked}

@@ -6,14 +6,14 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from ..errors import did_you_mean
-from ..store import Info
-from ..usage import UsageSignals
-from ..usage.signals import News
 from .coverage import skipped_text
 from .wording import clean, plural, printable, stamp
 
 if TYPE_CHECKING:
     from ..app.importing import Imported
+    from ..store import Info
+    from ..usage import UsageSignals
+    from ..usage.signals import News
 
 
 CLEAN_LATER = "Another program has the store open: run purge again when it has closed it."
