@@ -11,9 +11,9 @@ import click
 
 from .. import read_events
 from ..agents.hook import install as settings
+from ..agents.hook import plan
 from ..agents.hook import status as state
 from ..agents.hook.location import state_dir
-from ..agents.hook.plan import prepare
 from ..errors import BadUsage
 from ..report.hook import purge_lines, replay_lines, report_lines, status_lines, watching_lines
 from ..report.wording import printable
@@ -40,7 +40,7 @@ def install(agent: Agent, user: User = False, dry_run: DryRun = False) -> None:
         _show(change, str(path))
         write_line("Nothing was written (--dry-run).")
         return
-    prepare(str(Path.cwd()))
+    plan.prepare(str(Path.cwd()))
     settings.save_note(change)
     if not change.is_none:
         settings.apply(change)
