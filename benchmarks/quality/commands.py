@@ -21,6 +21,7 @@ from benchmarks.quality.episodes import Setting
 from benchmarks.quality.planting import Planting
 from benchmarks.quality.runs import folder_of, set_files
 from benchmarks.quality.text import lift_lines, plant_lines, run_lines, simulated_line
+from ethogram.cli.backtest import DATA, digest
 from ethogram.cli.chat import Embedder, maker
 from ethogram.cli.options import (
     NONE,
@@ -36,7 +37,6 @@ from ethogram.cli.options import (
 )
 from ethogram.cli.output import Progress, write_json, write_line
 from ethogram.cli.patterns import Selectors, as_set
-from ethogram.cli.validate import DATA, digest
 from ethogram.errors import BadUsage
 from ethogram.files import write_whole
 from ethogram.report.wording import plural, printable
@@ -227,7 +227,7 @@ def planted(
     loaded = input_options.loaded()
     library = as_set(loaded, patterns)
     progress = Progress()
-    events = input_options.read(library, loaded.settings, progress).events if data else None
+    events = input_options.read(library.kinds, loaded.settings, progress).events if data else None
     with progress.checking(f"planting {plural(episodes, 'episode')} of {plural(len(library), 'pattern')}"):
         done = planting.plant(
             library,
@@ -273,7 +273,7 @@ def lift(
     input_options = InputOptions(data, as_of, config, "", skip_bad, scorers, parameters, "", as_json)
     moment, loaded = input_options.moment(), input_options.loaded()
     library, progress = as_set(loaded, selectors), Progress()
-    batch = input_options.read(library, loaded.settings, progress)
+    batch = input_options.read(library.kinds, loaded.settings, progress)
     with progress.checking(f"checking {plural(len(batch.events), 'event')}, shuffled {shuffles} times"):
         lifts = lifting.lift(
             batch.events,

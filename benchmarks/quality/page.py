@@ -24,8 +24,8 @@ from benchmarks.quality.planting import Planting, plant
 from benchmarks.quality.runs import all_alarms, folder_of, run_patterns, set_files, set_name, validate_runs
 from benchmarks.quality.simulate import Make
 from benchmarks.quality.usage import DRAWS, chosen_files, validate_usage
+from ethogram.cli.backtest import digest
 from ethogram.cli.chat import maker
-from ethogram.cli.validate import digest
 from ethogram.stats import wilson
 
 ROOT = Path(__file__).parents[2]

@@ -23,7 +23,7 @@ from statistics import median
 from typing import Any
 
 from ethogram.app.analyze import analyze
-from ethogram.cli.validate import DATA, digest
+from ethogram.cli.backtest import DATA, digest
 from ethogram.config import Settings
 from ethogram.errors import BadUsage
 from ethogram.ingest import read_events

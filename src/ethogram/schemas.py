@@ -174,7 +174,9 @@ def object_schema(cls: type) -> Schema:
             properties |= {key: item for key, item in flat["properties"].items() if key != "record"}
             omitted = (*omitted, *set(flat["properties"]).difference(flat["required"]))
             continue
-        body = type_schema(_without_none(hint) if name in omitted else hint)
+        if name in omitted and get_origin(hint) in (Union, types.UnionType):
+            hint = Union[tuple(arg for arg in get_args(hint) if arg is not type(None))]  # noqa: UP007 (made of a tuple)
+        body = type_schema(hint)
         properties[key] = {**body, "description": words[name]} if name in words else body
     required = [name for name in properties if name not in (*omitted, *getattr(cls, "OPTIONAL", ()))]
     if issubclass(cls, fields.InputStruct):
@@ -267,12 +269,6 @@ def _union(members: list[Schema]) -> Schema:
         return {"anyOf": members}
     names = list(dict.fromkeys(member["type"] for member in members))
     return {**(limited[0] if limited else {}), "type": names}
-
-
-def _without_none(hint: Any) -> Any:
-    if get_origin(hint) not in (Union, types.UnionType):
-        return hint
-    return Union[tuple(arg for arg in get_args(hint) if arg is not type(None))]  # noqa: UP007 (made of a tuple)
 
 
 def _hints(described: Any) -> dict[str, Any]:

@@ -6,6 +6,9 @@ from typing import Annotated
 
 import click
 
+from ..app.analyze import analyze_gathered, load_library, with_excerpts
+from ..app.mute import mute
+from ..app.runs import run_report
 from ..report.wording import plural, printable
 from . import options as o
 from .output import Progress, check_page, show, write_json, write_line, write_page
@@ -30,62 +33,39 @@ def analyze(
     insufficient: Annotated[
         bool, o.opt("List every history with insufficient data.", "--insufficient", panel=o.OUTPUT)
     ] = False,
-    evaluator: o.EvaluatorName = "",
-    option: o.EvaluatorOption = o.NONE,
-    budget: o.Budget = None,
-    batch: o.InBatches = False,
-    sample: o.Sample = None,
-    sample_by: o.SampleBy = "",
-    answers: o.AnswersFile = "",
-    task: o.Task = "",
-    goal: o.Goal = "",
-    allow: o.Allow = o.NONE,
-    deny: o.Deny = o.NONE,
-    cwd: o.Cwd = "",
+    evaluator: Annotated[
+        str, o.opt("Score flagged messages first: local, openai, ...", metavar="NAME", panel=o.SCORING)
+    ] = "",
+    scoring: o.ScoringOptions = o.NO_SCORING,
+    run: o.RunOptions = o.NO_RUN,
     parameters: o.Parameters = o.NONE,
 ) -> None:
     """Detect patterns in files of events."""
-    from contextlib import ExitStack
-
-    from ..app.analyze import analyze_gathered, load_library, with_excerpts
-    from ..app.mute import mute
-    from ..app.runs import run_report
-    from ..ingest import OnDisk
-
     if not paths and not store:
         raise click.BadParameter("missing input: name files or folders of events, or a --store")
     if keep_text and not (store and paths):
         raise click.BadParameter("--keep-text needs --store and files to import")
     check_page(html, [path for path in (*(paths or ()), store) if path])
-    context = o.run_context(task, goal, allow, deny, cwd)
     options = o.InputOptions(
-        paths, as_of, config, source, skip_bad, scorers, parameters, fail_on, as_json, context
+        paths, as_of, config, source, skip_bad, scorers, parameters, fail_on, as_json, run
     )
     moment, loaded = options.moment(), options.loaded()
     settings, library = loaded.settings, load_library(patterns or None, loaded)
     progress = Progress()
-    scoring = o.EvaluatorOptions(evaluator, option, budget, sample, sample_by, batch, answers)
-    evaluate = scoring.make(settings, library, progress)
-    with ExitStack() as stack:
-        if store:
-            from .store import gather_stored, with_probabilities
+    evaluate = scoring.make(evaluator, settings, library, progress)
+    if store:
+        from .store import gather_stored, with_probabilities
 
-            gathered = gather_stored(store, options, library, settings, keep_text=keep_text)
-        else:
-            gathered = options.gather(library, settings, progress)
-        if isinstance(gathered, OnDisk):
-            stack.enter_context(gathered)
+        gathered = gather_stored(store, options, library, settings, keep_text=keep_text)
+    else:
+        gathered = options.gather(library, settings, progress)
+    with o.held(gathered):
         events = gathered.events
         with progress.checking(
             f"checking {plural(len(events), 'event')} for {plural(len(library), 'pattern')}"
         ):
             analysis = analyze_gathered(
-                gathered,
-                library,
-                as_of=moment,
-                settings=settings,
-                traced=bool(html),
-                evaluate=evaluate,
+                gathered, library, as_of=moment, settings=settings, traced=bool(html), evaluate=evaluate
             )
             analysis = mute(analysis, options.mutes(loaded, untrusted=True), events, now=o.now())
             if store:

@@ -1,24 +1,35 @@
-"""`ethogram patterns backtest` and `patterns shadow`: what patterns would detect, or shadow ones did."""
+"""`ethogram patterns backtest`, `shadow` and `validate`: what patterns detect, and how well."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import ExitStack
-from typing import TYPE_CHECKING, Annotated
+import hashlib
+import os
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Annotated
 
 import click
 
+from ..app.analyze import analyze_batch, load_library
+from ..app.backtest import BacktestResult, backtest_patterns, backtest_shadow
+from ..app.judging import validate as validating
+from ..app.judging.labelled_items import join_labels
+from ..app.judging.labels import labels_in, locate_set, read_labels
+from ..app.stored_events import gather
+from ..config import Loaded
+from ..errors import BadUsage
+from ..models import SEVERITIES, Detection, Event, parse_duration, parse_time
+from ..patterns.catalogue import load_vocabulary
+from ..patterns.library import Library, load_patterns, select
+from ..patterns.settings_check import check_patterns
+from ..report.patterns import backtest_parts, labelled_lines, too_little
+from ..report.wording import plural, printable
+from ..store import open_store
 from . import options as o
-from .output import Progress, show, write_json
-
-if TYPE_CHECKING:
-    from datetime import datetime, timedelta
-
-    from ..app.backtest import BacktestResult
-    from ..config import Loaded
-    from ..ingest import Batch, OnDisk
-    from ..patterns.library import Library
-
+from .output import Progress, emit, show, write_line
 
 Since = Annotated[str, o.opt("Count detections since then: 30d, or a time.", metavar="DURATION|TIME")]
 
@@ -43,20 +54,20 @@ def backtest(
     parameters: o.Parameters = o.NONE,
 ) -> None:
     """Show what patterns would have detected, and how often by chance."""
-    from ..app.backtest import backtest_patterns
-    from ..ingest import OnDisk
-
     if bool(store) == bool(data):
         raise click.BadParameter("expected either --store or --data")
     options = o.InputOptions(data, as_of, config, "", skip_bad, scorers, parameters, "", as_json)
     moment, back, loaded, progress = options.moment(), since_of(since), options.loaded(), Progress()
     library, others, other = _libraries(loaded, patterns, against)
-    with ExitStack() as stack:
+    if store:
         libraries = [library, others, *([other] if other else [])]
-        gathered = _gathered(store, options, loaded, libraries, progress)
-        if isinstance(gathered, OnDisk):
-            stack.enter_context(gathered)
-        stack.enter_context(progress.checking(f"testing on {len(gathered.events):,} events"))
+        programs = [program for library in libraries for program in library.programs]
+        with open_store(store) as opened:
+            o.note_all(opened, "backtest")
+            gathered = gather(opened, programs, memory=loaded.settings.memory)
+    else:
+        gathered = options.gather(library, loaded.settings, progress)
+    with o.held(gathered), progress.checking(f"testing on {len(gathered.events):,} events"):
         result = backtest_patterns(
             gathered,
             library,
@@ -81,11 +92,6 @@ def shadow(
     config: o.Config = "",
 ) -> None:
     """Show what shadow patterns (status: shadow) have detected in a store."""
-    from ..app.backtest import backtest_shadow
-    from ..patterns.catalogue import load_vocabulary
-    from ..patterns.library import select
-    from ..store import open_store
-
     settings = o.load_config(config).settings
     library = select(
         (),
@@ -104,13 +110,6 @@ def _libraries(
     loaded: Loaded, patterns: Sequence[str], against: Sequence[str]
 ) -> tuple[Library, Library, Library | None]:
     """The patterns to test, those that are on, and the other version as its own file has it."""
-    from dataclasses import replace
-
-    from ..app.analyze import load_library
-    from ..patterns.catalogue import load_vocabulary
-    from ..patterns.library import load_patterns
-    from ..patterns.settings_check import check_patterns
-
     settings = loaded.settings
     check_patterns(loaded, patterns)
     vocabulary = load_vocabulary(settings.signals)
@@ -132,31 +131,12 @@ def _libraries(
     return library, others, other
 
 
-def _gathered(
-    url: str, options: o.InputOptions, loaded: Loaded, libraries: Sequence[Library], progress: Progress
-) -> Batch | OnDisk:
-    from ..app.stored_events import gather
-    from ..store import open_store
-
-    if not url:
-        return options.gather(libraries[0], loaded.settings, progress)
-    programs = [program for library in libraries for program in library.programs]
-    with open_store(url) as opened:
-        o.note_all(opened, "backtest")
-        return gather(opened, programs, memory=loaded.settings.memory)
-
-
 def since_of(text: str) -> timedelta | datetime | None:
     """How long back, or since when; None where nothing is given.
 
     >>> since_of("30d").days
     30
     """
-    from datetime import timedelta
-
-    from ..errors import BadUsage
-    from ..models import parse_duration, parse_time
-
     if not text:
         return None
     try:
@@ -170,10 +150,84 @@ def since_of(text: str) -> timedelta | datetime | None:
 
 
 def _write(result: BacktestResult, as_json: bool) -> None:
-    from ..report.patterns import backtest_parts
-
-    if not as_json:
+    if as_json:
+        emit(result.to_dicts(), (), as_json=True)
+    else:
         show(*backtest_parts(result))
-        return
-    for record in result.to_dicts():
-        write_json(record)
+
+
+# --- validate ----------------------------------------------------------------------------------
+
+DATA = "ETHOGRAM_DATA"
+"""The variable that names the folder of data where --data does not."""
+
+
+def validate(
+    labels: Annotated[str, o.arg("Read labels, or events with labels beside them.", "SET|FILE")],
+    data: Annotated[list[str], o.opt("Read events from here.", "--data", metavar="PATH")] = o.NONE,
+    patterns: o.Patterns = o.NONE,
+    against: Annotated[
+        list[str], o.opt("Compare with another version.", "--against", metavar="SELECTOR")
+    ] = o.NONE,
+    label: Annotated[
+        str, o.opt("Label threads by an attribute.", "--label", metavar="ATTRIBUTE=VALUE[,VALUE]")
+    ] = "",
+    split: Annotated[str, o.opt("Use the labels of this split.", metavar="NAME")] = "",
+    severity: Annotated[str, o.opt("Count detections at or above SEVERITY.", metavar="SEVERITY")] = "any",
+    as_json: o.AsJson = False,
+    skip_bad: o.SkipBad = False,
+    config: o.Config = "",
+    scorers: o.Scorers = o.NONE,
+    parameters: o.Parameters = o.NONE,
+) -> None:
+    """Measure precision and recall of patterns on labelled data."""
+    labelled = locate_set(labels, data, os.environ.get(DATA, ""), in_events=bool(label))
+    progress = Progress()
+    o.check_word("--severity", severity, ("any", *SEVERITIES))
+    paths = [str(path) for path in labelled.events]
+    options = o.InputOptions(paths, "", config, "", skip_bad, scorers, parameters, "", as_json)
+    events, names, detections = _detections(options, options.loaded(), patterns, progress)
+    if labelled.labels is not None:
+        every = read_labels(labelled.labels)
+    else:
+        attribute, equals, values = label.partition("=")
+        if not (attribute and equals and values):
+            raise BadUsage(f"invalid --label {label[:80]!r}: expected ATTRIBUTE=VALUE, like label=failed")
+        every = labels_in(events, attribute, frozenset(values.split(",")))
+    chosen = [each for each in every if split in ("", each.split)]
+    if not chosen:
+        there = ", ".join(sorted({each.split for each in every} - {""})) or "none"
+        raise BadUsage(f"no label is in the split {split[:80]!r}; splits: {there[:200]}")
+    things = join_labels(chosen, events, labelled.labels or labelled.events[0])
+    with progress.checking("comparing with the labels"):
+        records = list(validating.validate_labelled(labelled.name, things, detections, names, severity))
+        if against:
+            # Without parameters of its own: the other version counts as its file has it.
+            plain = replace(options, parameters=())
+            _, known, others = _detections(plain, plain.loaded(), against, progress)
+            records += validating.compare_labelled(
+                labelled.name, things, others, detections, severity, (known, names)
+            )
+    records.append(validating.summary(labelled.name, things, names, severity, digest(labelled.files)))
+    if warning := too_little(records):
+        write_line(f"warning: {warning}", to=sys.stderr)
+    emit(records, map(printable, labelled_lines(records)), as_json=as_json)
+
+
+def digest(files: Iterable[Path]) -> str:
+    """A digest of the names and contents of files, to tie figures to the data they come from."""
+    whole = hashlib.sha256()
+    for file in sorted(files):
+        whole.update(file.name.encode() + b"\0" + hashlib.sha256(file.read_bytes()).digest())
+    return whole.hexdigest()[:16]
+
+
+def _detections(
+    options: o.InputOptions, loaded: Loaded, selectors: Sequence[str], progress: Progress
+) -> tuple[Sequence[Event], list[str], list[Detection]]:
+    """The events, the names of the checked patterns, and all detections."""
+    library = load_library(list(selectors) or None, loaded)
+    batch = options.read(library.kinds, loaded.settings, progress)
+    with progress.checking(f"checking {plural(len(batch.events), 'event')}"):
+        analysis = analyze_batch(batch, library, settings=loaded.settings)
+    return batch.events, [row.pattern for row in analysis.checked], analysis.every

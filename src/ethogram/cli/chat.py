@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import click
 
+from ..app.chat import Followed, Make, Scored, follow, summary_record, turn_record
+from ..app.chat_files import read_turns
+from ..chat.records import MODES
+from ..errors import BadUsage, did_you_mean
+from ..report.chat import TurnWriter, summary_line
 from . import options as o
 from .output import check_page, flush, write_json, write_line, write_lines, write_page
-
-if TYPE_CHECKING:
-    from ..app.chat import Followed, Make, Scored
-
 
 Embedder = Annotated[str, o.opt("Use this embedder: static or none.", metavar="NAME")]
 
@@ -32,11 +33,6 @@ def chat(
 
     The strongest signal counts in full, each further one half of the one before.
     """
-    from ..app.chat import follow, summary_record, turn_record
-    from ..app.chat_files import read_turns
-    from ..chat.records import MODES
-    from ..report.chat import TurnWriter, summary_line
-
     limit = mode_of(fail_on)
     check_page(html, [path])
     make = maker(embedder, config)
@@ -91,9 +87,6 @@ def mode_of(name: str) -> int:
     >>> mode_of("suspect")
     3
     """
-    from ..chat.records import MODES
-    from ..errors import BadUsage, did_you_mean
-
     if name and name.upper() not in MODES:
         hint = did_you_mean(name.upper(), MODES) or f": expected {', '.join(MODES)}"
         raise BadUsage(f"invalid --fail-on {name!r:.40}{hint}")

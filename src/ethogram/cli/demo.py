@@ -4,26 +4,32 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+from ..app.analyze import analyze_batch, load_library
+from ..app.demo import Example, copy_examples, examples, together
+from ..app.result import Analysis
+from ..app.runs import run_report
+from ..config import Settings
+from ..ingest import Batch, read_events
+from ..ingest.batch import EventList
+from ..models import Detection
+from ..patterns.listing import FileWritten
+from ..report.coverage import Coverage
+from ..report.text import detection_row
 from ..report.wording import plural, printable, ranked, sentence
 from .options import AsJson, Html, opt
 from .output import emit, show, write_json, write_line, write_page
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from rich.console import RenderableType
-
-    from ..app.demo import Example
-    from ..app.result import Analysis
-    from ..ingest import Batch
-    from ..models import Detection
 
 
 FOLDER = "ethogram-examples"
 
-Analysed = tuple["Example", "Batch", "Analysis"]
+Analysed = tuple[Example, Batch, Analysis]
 
 
 def demo(
@@ -33,11 +39,23 @@ def demo(
 ) -> None:
     """Show what is detected in small examples."""
     if copy:
-        _copy(copy, as_json=as_json)
+        written = copy_examples(Path(copy))
+        files = [printable(str(path)) for path in written]
+        commands = [f"  {printable(command)}" for command in _next(copy, written)]
+        records = (FileWritten(path=str(path)) for path in written)
+        emit(records, [*files, "", "Try next:", *commands], as_json=as_json)
         return
-    analysed = analyse_examples(traced=bool(html))
+    library, analysed = load_library(None, Settings()), list[Analysed]()
+    for example in examples():
+        batch = read_events([example.path], source=example.family, kinds=library.kinds)
+        analysed.append((example, batch, analyze_batch(batch, library, traced=bool(html))))
     if html:
-        _write_html(html, analysed)
+        from ..report.html import page
+
+        events = EventList(event for _, batch, _ in analysed for event in batch.events)
+        whole = together([analysis for _, _, analysis in analysed])
+        coverage = Coverage.of(whole, library, replace(analysed[0][1], events=events))
+        write_page(html, page(whole, coverage, runs=run_report(whole.detections, events)))
     if as_json:
         for example, _, analysis in analysed:
             for record in analysis.to_dicts():
@@ -48,44 +66,9 @@ def demo(
         write_line(f"\nHTML report: {printable(html)}")
 
 
-def analyse_examples(*, traced: bool = False) -> list[Analysed]:
-    """Every example with its events and its analysis, by the patterns that are on by default."""
-    from ..app.analyze import analyze_batch, load_library
-    from ..app.demo import examples
-    from ..config import Settings
-    from ..ingest import read_events
-
-    library = load_library(None, Settings())
-    analysed = []
-    for example in examples():
-        batch = read_events([example.path], source=example.family, kinds=library.kinds)
-        analysed.append((example, batch, analyze_batch(batch, library, traced=traced)))
-    return analysed
-
-
-def _write_html(path: str, analysed: Sequence[Analysed]) -> None:
-    from dataclasses import replace
-
-    from ..app.analyze import load_library
-    from ..app.demo import together
-    from ..app.runs import run_report
-    from ..config import Settings
-    from ..ingest.batch import EventList
-    from ..report.coverage import Coverage
-    from ..report.html import page
-
-    events = EventList(event for _, batch, _ in analysed for event in batch.events)
-    batch = replace(analysed[0][1], events=events)
-    analysis = together([analysis for _, _, analysis in analysed])
-    coverage = Coverage.of(analysis, load_library(None, Settings()), batch)
-    write_page(path, page(analysis, coverage, runs=run_report(analysis.detections, events)))
-
-
 def demo_parts(analysed: Sequence[Analysed]) -> Iterator[RenderableType]:
     """A headline for each example, its detections, and what to try next."""
     from rich.text import Text
-
-    from ..report.text import detection_row
 
     for example, batch, analysis in analysed:
         yield Text(example.headline, style="bold underline")
@@ -126,16 +109,3 @@ def _next(folder: str, paths: Sequence[Path], analysed: Sequence[Analysed] = ())
     copying = [f"ethogram demo --copy {shlex.quote(folder)}"] if analysed else []
     page = ["ethogram demo --html ethogram-report.html"] if analysed else []
     return [*copying, *commands, *page, "ethogram patterns list"]
-
-
-def _copy(folder: str, *, as_json: bool) -> None:
-    from pathlib import Path
-
-    from ..app.demo import copy_examples
-    from ..patterns.listing import FileWritten
-
-    written = copy_examples(Path(folder))
-    records = (FileWritten(path=str(path)) for path in written)
-    files = [printable(str(path)) for path in written]
-    commands = [f"  {printable(command)}" for command in _next(folder, written)]
-    emit(records, [*files, "", "Try next:", *commands], as_json=as_json)

@@ -66,11 +66,11 @@ def _report(error: BaseException, *, as_json: bool) -> int:
     if isinstance(error, KeyboardInterrupt | click.Abort):
         write_line("ethogram: interrupted", to=sys.stderr)
         return _code(error)
-    if _asks_for_help(error):
+    if isinstance(error, click.exceptions.NoArgsIsHelpError):  # a group called without a command
         write_line(str(error), to=sys.stderr)
         return BAD
     write_faults(error, as_json=as_json)
-    if os.environ.get(DEBUG) and not _is_expected(error):
+    if os.environ.get(DEBUG) and not isinstance(error, EthogramError | click.ClickException):
         import traceback
 
         traceback.print_exception(error)
@@ -128,11 +128,6 @@ def _usage(error: click.ClickException) -> str:
     return message if context is None else f"{message}; see {context.command_path} --help"
 
 
-def _asks_for_help(error: BaseException) -> bool:
-    # A group called without a command.
-    return isinstance(error, click.exceptions.NoArgsIsHelpError)
-
-
 def _names_a_file(error: BaseException) -> bool:
     return isinstance(error, OSError) and isinstance(error.filename, str | bytes)
 
@@ -140,7 +135,3 @@ def _names_a_file(error: BaseException) -> bool:
 def _is_no_text(error: BaseException) -> bool:
     """Whether bytes of the command line, which Python holds as surrogates, were used as text."""
     return isinstance(error, UnicodeEncodeError) and error.reason == "surrogates not allowed"
-
-
-def _is_expected(error: BaseException) -> bool:
-    return isinstance(error, EthogramError | click.ClickException)

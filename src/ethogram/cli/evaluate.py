@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Annotated, Any
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from typing import Annotated, Any
 
 import click
 
+from ..app.analyze import load_library
+from ..app.evaluation.records import EvaluationRecord, NotMeasuredRecord
+from ..app.evaluation.scoring import Evaluated
+from ..app.evaluation.triage import prompt_for, route_record, scan_events
+from ..evaluators.recorded import text_digest
+from ..lexicon.triage import Route
+from ..models import Event
+from ..models.redaction import mask
+from ..patterns.listing import Prompt
+from ..report.scoring import evaluation_lines, scan_lines
 from ..report.wording import printable
 from . import options as o
 from .output import Progress, Target, write_json, write_line, write_lines
-
-if TYPE_CHECKING:
-    from ..app.evaluation.scoring import Evaluated
-    from ..lexicon.triage import Route
-    from ..models import Event
 
 
 def scan(
@@ -28,14 +34,9 @@ def scan(
     source: o.Source = "",
 ) -> None:
     """Scan messages for phrases: which to score, and at what cost."""
-    from ..app.evaluation.triage import prompt_for, route_record, scan_events
-    from ..patterns.library import Library
-    from ..patterns.listing import Prompt
-    from ..report.scoring import scan_lines
-
     options = o.InputOptions(paths, config=config, source=source, skip_bad=skip_bad, as_json=as_json)
     progress = Progress()
-    batch = options.read(Library({}, ()), options.settings(), progress)
+    batch = options.read({}, options.settings(), progress)
     if show_prompt:
         system, user = prompt_for(batch.events, show_prompt, sampled=sample)
         if as_json:
@@ -71,21 +72,13 @@ def evaluate(
     skip_bad: o.SkipBad = False,
     config: o.Config = "",
     source: o.Source = "",
-    option: o.EvaluatorOption = o.NONE,
-    budget: o.Budget = None,
-    batch: o.InBatches = False,
-    sample: o.Sample = None,
-    sample_by: o.SampleBy = "",
-    answers: o.AnswersFile = "",
+    scoring: o.ScoringOptions = o.NO_SCORING,
 ) -> None:
     """Score flagged messages: twelve traits and their indicators."""
-    from dataclasses import replace
-
-    from ..app.analyze import load_library
-    from ..app.evaluation.records import NotMeasuredRecord
-    from ..report.scoring import evaluation_lines
-
-    targets = _targets(paths, output, record)
+    named = (("--output", output), ("--record", record))
+    targets = {name: Target(name, path, inputs=paths) for name, path in named if path}
+    if len(targets) == 2 and targets["--output"].is_same(record):
+        raise click.BadParameter("--output and --record must be two files")
     if keep_text and not output:
         raise click.BadParameter("--keep-text needs --output")
     if quotes and not as_json:
@@ -94,11 +87,10 @@ def evaluate(
     loaded = options.loaded()
     settings = replace(loaded.settings, evaluator=loaded.settings.evaluator or "local")
     library, progress, moment = load_library(None, loaded), Progress(), options.moment()
-    scoring = o.EvaluatorOptions(evaluator, option, budget, sample, sample_by, batch, answers)
-    ask = scoring.make(settings, library, progress)
+    ask = scoring.make(evaluator, settings, library, progress)
     if ask is None:
         raise click.BadParameter("--evaluator none scores nothing: name an evaluator, like local")
-    events = options.read(library, settings, progress)
+    events = options.read(library.kinds, settings, progress)
     try:
         scored, result = ask(events, moment)
     finally:
@@ -128,12 +120,6 @@ def evaluation_records(
     result: Evaluated, events: Iterable[Event], *, quotes: bool = False
 ) -> Iterator[dict[str, Any]]:
     """One `evaluation` record for every scored message, in order of time."""
-    from dataclasses import replace
-
-    from ..app.evaluation.records import EvaluationRecord
-    from ..evaluators.recorded import text_digest
-    from ..models.redaction import mask
-
     for event in events:
         key = (event.source, event.id)
         answer, text = result.answers.get(key), event.text
@@ -150,15 +136,6 @@ def evaluation_records(
             text_digest=text_digest(text),
             answer=answer,
         ).to_dict()
-
-
-def _targets(paths: Sequence[str], output: str, record: str) -> dict[str, Target]:
-    """The files to write, which are neither inputs nor the same file."""
-    named = (("--output", output), ("--record", record))
-    targets = {option: Target(option, path, inputs=paths) for option, path in named if path}
-    if len(targets) == 2 and targets["--output"].is_same(record):
-        raise click.BadParameter("--output and --record must be two files")
-    return targets
 
 
 def _line(event: Event, *, keep_text: bool) -> dict[str, Any]:

@@ -111,7 +111,7 @@ def _typed(
     kind: Any, default: Any, least: float | None = None, most: float | None = None
 ) -> tuple[bool, dict[str, Any]]:
     """Whether a parameter takes many values, and its type and default for click."""
-    many = get_origin(kind) is list
+    many = get_origin(kind) in (list, Sequence)
     value: Any = (get_args(kind) or (kind,))[0]  # X of X, list[X] and X | None
     if least is not None or most is not None:
         value = (Integer if value is int else Number)(least, most)  # type: ignore[arg-type]
@@ -128,12 +128,15 @@ def _files(ctx: click.Context, param: click.Parameter, start: str) -> list[Compl
     return [CompletionItem(start, type="file")]
 
 
-def parameters(function: Callable[..., None]) -> list[click.Parameter]:
-    """The options and arguments that a function declares."""
-    params = []
+def parameters(function: Callable[..., Any]) -> list[click.Parameter]:
+    """The options and arguments that a function declares; a class stands for those of its own fields."""
+    params: list[click.Parameter] = []
     for parameter in inspect.signature(function, eval_str=True).parameters.values():
-        kind, make = get_args(parameter.annotation)
-        params.append(make(name=parameter.name, kind=kind, default=parameter.default))
+        if isinstance(parameter.annotation, type):
+            params += parameters(parameter.annotation)
+        else:
+            kind, make = get_args(parameter.annotation)
+            params.append(make(name=parameter.name, kind=kind, default=parameter.default))
     return params
 
 
@@ -142,7 +145,12 @@ class Command(click.Command):
 
     def __init__(self, name: str, function: Callable[..., None]) -> None:
         def call(**values: Any) -> None:
-            function(**{key: list(value) if type(value) is tuple else value for key, value in values.items()})
+            values = {key: list(value) if type(value) is tuple else value for key, value in values.items()}
+            for parameter in inspect.signature(function, eval_str=True).parameters.values():
+                if isinstance(group := parameter.annotation, type):
+                    own = inspect.signature(group).parameters
+                    values[parameter.name] = group(**{key: values.pop(key) for key in own})
+            function(**values)
 
         super().__init__(name, callback=call, params=parameters(function), help=function.__doc__)
 
@@ -175,7 +183,10 @@ class Group(click.Group):
         """The command of that name, loaded now."""
         if name not in self.targets:
             return None
-        target = _load(self.targets[name])
+        target = self.targets[name]
+        if isinstance(target, str):
+            module, _, function = target.partition(":")
+            target = getattr(importlib.import_module(f"{__package__}.{module}"), function)
         return target if isinstance(target, Group) else Command(name, target)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -184,7 +195,7 @@ class Group(click.Group):
         width = max(map(len, self.targets))
         for title, rows in self.panels.items():
             with formatter.section(title):
-                formatter.write_dl([(name.ljust(width), _summary(_load(rows[name]))) for name in rows])
+                formatter.write_dl([(name.ljust(width), _summary(rows[name])) for name in rows])
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
         """The command meant. An old name is BadUsage and names the new one."""
@@ -201,15 +212,14 @@ class Group(click.Group):
         return super().resolve_command(ctx, args)
 
 
-def _load(target: Target) -> Callable[..., None] | Group:
-    if not isinstance(target, str):
-        return target
-    module, _, function = target.partition(":")
-    loaded: Callable[..., None] = getattr(importlib.import_module(f"{__package__}.{module}"), function)
-    return loaded
-
-
-def _summary(target: Callable[..., None] | Group) -> str:
+def _summary(target: Target) -> str:
+    """The first line of a command's help, read from the source: importing all commands takes a second."""
+    if isinstance(target, str):
+        module, _, function = target.partition(":")
+        source = Path(__file__).with_name(f"{module}.py").read_text(encoding="utf-8")
+        return (
+            source.partition(f"\ndef {function}(")[2].partition('\n    """')[2].partition("\n")[0].rstrip('"')
+        )
     text = target.help if isinstance(target, Group) else target.__doc__
     return (text or "").partition("\n")[0]
 

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import sys
 import time
-from typing import TYPE_CHECKING, Annotated
+from pathlib import Path
+from typing import Annotated
 
 import click
 
+from .. import read_events
+from ..agents.hook import install as settings
+from ..agents.hook import plan
+from ..agents.hook import status as state
+from ..agents.hook.location import state_dir
+from ..errors import BadUsage
+from ..report.hook import purge_lines, replay_lines, report_lines, status_lines, watching_lines
 from ..report.wording import printable
 from .errors import warn
 from .options import AsJson, Paths, arg, opt, seconds_of
 from .output import Progress, emit, write_line, write_lines
-
-if TYPE_CHECKING:
-    from ..agents.hook.install import Change
-
 
 Agent = Annotated[str, arg("Name the coding agent: claude-code.", "AGENT")]
 User = Annotated[bool, opt("Change your own settings, or those of this folder.", "--user/--project")]
@@ -25,27 +29,18 @@ Session = Annotated[str, opt("Select one session.", metavar="ID")]
 
 def install(agent: Agent, user: User = False, dry_run: DryRun = False) -> None:
     """Add the hook to the settings of a coding agent."""
-    from pathlib import Path
-
-    from ..agents.hook import install as settings
-    from ..agents.hook.plan import prepare
-    from ..agents.hook.status import watching
-    from ..report.hook import watching_lines
-
     settings.check_agent(agent)
     # Before anything is written: faults of our own settings are reported as everywhere else.
-    loaded, watched = watching(".")
+    loaded, watched = state.watching(".")
     for line in loaded.warnings:
         warn(line, as_json=False)
-    path = settings.settings_path("user" if user else "project", ".")
-    if not user:
-        settings.check_place(path, ".")
+    path = _settings_path(user)
     change = settings.plan_install(path, settings.own_command())
     if dry_run:
         _show(change, str(path))
         write_line("Nothing was written (--dry-run).")
         return
-    prepare(str(Path.cwd()))
+    plan.prepare(str(Path.cwd()))
     settings.save_note(change)
     if not change.is_none:
         settings.apply(change)
@@ -60,15 +55,13 @@ def install(agent: Agent, user: User = False, dry_run: DryRun = False) -> None:
 
 def uninstall(agent: Agent, user: User = False, dry_run: DryRun = False) -> None:
     """Remove the hook from the settings, and nothing else."""
-    from ..agents.hook import install as settings
-
     settings.check_agent(agent)
-    path = settings.settings_path("user" if user else "project", ".")
-    if not user:
-        settings.check_place(path, ".")
+    path = _settings_path(user)
     change = settings.plan_uninstall(path)
     if change.is_none:
-        write_line(printable(f"There is no hook of ours in {path}{_elsewhere(user)}."))
+        other = "project" if user else "user"
+        elsewhere = f"; --{other} has one" if state.installation(other, ".").command else ""
+        write_line(printable(f"There is no hook of ours in {path}{elsewhere}."))
         if not dry_run:
             settings.remove_note(change)
         return
@@ -82,28 +75,22 @@ def uninstall(agent: Agent, user: User = False, dry_run: DryRun = False) -> None
     write_line(printable(f"Removed from {path}. To remove recorded runs as well: ethogram hook purge"))
 
 
-def _show(change: Change, shown: str) -> None:
-    from ..agents.hook.install import difference
+def _settings_path(user: bool) -> Path:
+    path = settings.settings_path("user" if user else "project", ".")
+    if not user:
+        settings.check_place(path, ".")
+    return path
 
-    for line in difference(change, shown):
+
+def _show(change: settings.Change, shown: str) -> None:
+    for line in settings.difference(change, shown):
         # Tabs are indentation; every other control character is spelled out.
         write_line("\t".join(printable(part) for part in line.split("\t")))
 
 
-def _elsewhere(user: bool) -> str:
-    """Where the hook is instead, if it is."""
-    from ..agents.hook.status import installation
-
-    other = "project" if user else "user"
-    return f"; --{other} has one" if installation(other, ".").command else ""
-
-
 def status(as_json: AsJson = False) -> None:
     """Show where the hook is installed and what it watches here."""
-    from ..agents.hook.status import status as status_of
-    from ..report.hook import status_lines
-
-    record = status_of(".")
+    record = state.status(".")
     emit([record], map(printable, status_lines(record)), as_json=as_json)
 
 
@@ -113,15 +100,11 @@ def report(
     as_json: AsJson = False,
 ) -> None:
     """List interventions, and how often each kind helped."""
-    from ..agents.hook import status as effects
-    from ..agents.hook.status import load_messages
-    from ..report.hook import report_lines
-
     start = _ago(since, "--since")
-    everything, runs = load_messages()
-    chosen = effects.select(everything, session, start)
-    records = [effects.message_record(message) for message in chosen]
-    summary = effects.report_record(chosen, runs)
+    everything, runs = state.load_messages()
+    chosen = state.select(everything, session, start)
+    records = [state.message_record(message) for message in chosen]
+    summary = state.report_record(chosen, runs)
     lines = report_lines(records, summary, is_all=len(everything) == len(chosen))
     emit([*records, summary], map(printable, lines), as_json=as_json)
 
@@ -132,15 +115,12 @@ def replay(
     as_json: AsJson = False,
 ) -> None:
     """Show what the hook would have said in recorded runs."""
-    from .. import read_events
-    from ..agents.hook.replay import replay as in_process
-    from ..agents.hook.replay import replay_in_processes
-    from ..report.hook import replay_lines
+    from ..agents.hook import replay as replaying
 
     progress = Progress()
     with progress.checking("replaying"):
         events = list(read_events(paths).events)
-        run = replay_in_processes if process else in_process
+        run = replaying.replay_in_processes if process else replaying.replay
         *records, summary = run(
             events, ".", progress=lambda done, total: progress.count(done, total, "events")
         )
@@ -153,11 +133,6 @@ def purge(
     yes: Annotated[bool, opt("Do not ask.", "--yes")] = False,
 ) -> None:
     """Remove recorded runs permanently (default: all)."""
-    from ..agents.hook.location import state_dir
-    from ..agents.hook.status import purge as remove
-    from ..errors import BadUsage
-    from ..report.hook import purge_lines
-
     end = _ago(before, "--before")
     if not yes:
         if not sys.stdin.isatty():
@@ -167,7 +142,7 @@ def purge(
         if not click.confirm(printable(f"Remove recorded runs in {state_dir()} ({which})?")):
             write_line("Nothing was removed.")
             return
-    write_lines(map(printable, purge_lines(remove(session, end))))
+    write_lines(map(printable, purge_lines(state.purge(session, end))))
 
 
 def _ago(text: str, option: str) -> float | None:

@@ -63,7 +63,7 @@ COMMANDS: Mapping[str, Mapping[str, Target]] = {
             test="patterns:run_tests",
             backtest="backtest:backtest",
             shadow="backtest:shadow",
-            validate="validate:validate",
+            validate="backtest:validate",
             lock="patterns:lock",
         ),
         "signals": Group(
@@ -77,7 +77,7 @@ COMMANDS: Mapping[str, Mapping[str, Target]] = {
     },
     "Store": {
         "risk": "risk:risk",
-        "subject": "subject:subject",
+        "subject": "risk:subject",
         "store": Group(
             "Import, inspect, export and purge stored events.",
             import_="store:import_files",
@@ -88,7 +88,7 @@ COMMANDS: Mapping[str, Mapping[str, Target]] = {
         ),
     },
     "Judge": {
-        "learn": "learn:learn",
+        "learn": "verdict:learn",
         "verdict": "verdict:verdict",
         "accuracy": "verdict:accuracy",
     },

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from datetime import datetime, timedelta
+from typing import Annotated
 
+from ..config.mutes import MAX_TEXT, add_mute, remove_mute
+from ..errors import BadUsage
+from ..models import parse_duration, parse_time
+from ..models.mute import ListedMute, Mute, mute_id
 from ..report.wording import mute_line, printable
 from . import options as o
 from .output import emit
-
-if TYPE_CHECKING:
-    from datetime import datetime
 
 
 def add(
@@ -25,13 +27,15 @@ def add(
     config: o.Config = "",
 ) -> None:
     """Mute detections that match all given criteria."""
-    from ..config.mutes import add_mute
-    from ..models.mute import Mute, mute_id
-
     at = o.now().replace(microsecond=0)
     criteria = {"subject": subject, "pattern": pattern, "path": path, "command": command}
     asks = {name: glob for name, glob in criteria.items() if glob.strip()}
-    check(asks, reason)
+    if not asks:
+        raise BadUsage("nothing to mute: expected --subject, --pattern, --path or --command")
+    if not reason.strip():
+        raise BadUsage("missing --reason: state why these detections are hidden")
+    if any(len(text) > MAX_TEXT for text in (*asks.values(), reason)):
+        raise BadUsage(f"a glob or reason has at most {MAX_TEXT} characters")
     entry = Mute(mute_id(asks), reason.strip(), **asks, until=ending(until, lasting, forever, at), added=at)
     options = o.InputOptions(config=config, as_json=as_json)
     loaded = options.loaded()
@@ -44,8 +48,6 @@ def add(
 
 def list_mutes(as_json: o.AsJson = False, config: o.Config = "") -> None:
     """List all entries, and which have expired."""
-    from ..models.mute import ListedMute
-
     at, options = o.now(), o.InputOptions(config=config, as_json=as_json)
     entries = options.mutes(options.loaded(), untrusted=True)
     records = (ListedMute(entry, entry.is_expired(at)) for entry in entries)
@@ -59,32 +61,12 @@ def remove(
     config: o.Config = "",
 ) -> None:
     """Remove an entry, so that its detections are shown again."""
-    from ..config.mutes import remove_mute
-
     removed = remove_mute(o.InputOptions(config=config, as_json=as_json).loaded().mutes_path, entry)
     emit([removed.to_dict()], [f"removed {removed.id}"], as_json=as_json)
 
 
-def check(asks: dict[str, str], reason: str) -> None:
-    """BadUsage where the criteria or the reason are missing or too long."""
-    from ..config.mutes import MAX_TEXT
-    from ..errors import BadUsage
-
-    if not asks:
-        raise BadUsage("nothing to mute: expected --subject, --pattern, --path or --command")
-    if not reason.strip():
-        raise BadUsage("missing --reason: state why these detections are hidden")
-    if any(len(text) > MAX_TEXT for text in (*asks.values(), reason)):
-        raise BadUsage(f"a glob or reason has at most {MAX_TEXT} characters")
-
-
 def ending(until: str, lasting: str, forever: bool, at: datetime) -> datetime | None:
     """When it ends; None for never. BadUsage unless exactly one of the three is given, and lies ahead."""
-    from datetime import timedelta
-
-    from ..errors import BadUsage
-    from ..models import parse_duration, parse_time
-
     if [bool(until), bool(lasting), forever].count(True) != 1:
         raise BadUsage("expected one of --until 2026-12-31T00:00:00Z, --for 30d and --forever")
     try:

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import click
 
+from ..errors import BadEvents, BadUsage, did_you_mean
+from ..models import parse_duration, parse_time
 from .errors import warn, write_faults
 from .help import Argument, Option
 
 if TYPE_CHECKING:
-    from datetime import datetime
-
     from ..app.evaluation.scoring import Evaluate
     from ..config import Loaded, Settings
     from ..ingest import Batch, Gathered, OnDisk
@@ -83,12 +86,6 @@ Parameters = Annotated[
     opt("Override a pattern parameter.", "--set", metavar="PATTERN.PARAMETER=NUMBER", panel=ADVANCED),
 ]
 
-Task = Annotated[str, opt("State what the agent was asked to do.", metavar="TEXT", panel=RUNS)]
-Goal = Annotated[str, opt("State what the agent's actions should serve.", metavar="TEXT", panel=RUNS)]
-Allow = Annotated[list[str], opt("Allow these paths.", "--allow", metavar="GLOB", panel=RUNS)]
-Deny = Annotated[list[str], opt("Deny these paths.", "--deny", metavar="GLOB", panel=RUNS)]
-Cwd = Annotated[str, opt("Resolve relative paths from FOLDER.", metavar="FOLDER", panel=RUNS)]
-
 # --- stores and people ----------------------------------------------------------------------
 
 StoreUrl = Annotated[str, opt("Use this store: a path or sqlite:///path.", "--store", metavar="URL")]
@@ -105,12 +102,6 @@ PatternName = Annotated[str, arg("Select one pattern (default: all).", "[PATTERN
 
 # --- scoring --------------------------------------------------------------------------------
 
-EvaluatorName = Annotated[
-    str, opt("Score flagged messages first: local, openai, ...", metavar="NAME", panel=SCORING)
-]
-EvaluatorOption = Annotated[
-    list[str], opt("Set an option of the evaluator.", "--option", metavar="NAME=VALUE", panel=SCORING)
-]
 Budget = Annotated[
     float | None, opt("Stop before spending more than this.", min=0.0, metavar="DOLLARS", panel=SCORING)
 ]
@@ -118,22 +109,34 @@ Sample = Annotated[
     float | None,
     opt("Also score this share of unflagged messages.", min=0.0, max=1.0, metavar="SHARE", panel=SCORING),
 ]
-SampleBy = Annotated[str, opt("Sample by message or subject.", metavar="WHAT", panel=SCORING)]
-InBatches = Annotated[bool, opt("Use the batch API: cheaper, within a day.", "--batch", panel=SCORING)]
 AnswersFile = Annotated[
     str, opt("Keep paid answers in FILE and reuse them.", "--answers", metavar="FILE", panel=SCORING)
 ]
 
 
-def run_context(task: str, goal: str, allow: Sequence[str], deny: Sequence[str], cwd: str) -> dict[str, Any]:
-    """The settings that describe a run; what was not given is left out.
+@dataclass(frozen=True, slots=True)
+class RunOptions:
+    """What describes a run of an agent.
 
-    >>> run_context("fix the parser", "", ["src/**"], [], "")
+    >>> RunOptions("fix the parser", allow=["src/**"]).settings
     {'goal': 'fix the parser', 'allow': ['src/**']}
     """
-    text = "\n".join(part for part in (task, goal) if part.strip())
-    options = {"goal": text, "allow": list(allow), "deny": list(deny), "cwd": cwd}
-    return {name: value for name, value in options.items() if value}
+
+    task: Annotated[str, opt("State what the agent was asked to do.", metavar="TEXT", panel=RUNS)] = ""
+    goal: Annotated[str, opt("State what the agent's actions should serve.", metavar="TEXT", panel=RUNS)] = ""
+    allow: Annotated[Sequence[str], opt("Allow these paths.", "--allow", metavar="GLOB", panel=RUNS)] = ()
+    deny: Annotated[Sequence[str], opt("Deny these paths.", "--deny", metavar="GLOB", panel=RUNS)] = ()
+    cwd: Annotated[str, opt("Resolve relative paths from FOLDER.", metavar="FOLDER", panel=RUNS)] = ""
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The settings that they stand for; what was not given is left out."""
+        text = "\n".join(part for part in (self.task, self.goal) if part.strip())
+        options = {"goal": text, "allow": self.allow, "deny": self.deny, "cwd": self.cwd}
+        return {name: value for name, value in options.items() if value}
+
+
+NO_RUN = RunOptions()
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,14 +152,9 @@ class InputOptions:
     parameters: Sequence[str] = ()
     fail_on: str = ""
     as_json: bool = False
-    context: Mapping[str, Any] = field(default_factory=dict)
-    """The description of a run; see `run_context`."""
+    run: RunOptions = NO_RUN
 
     def __post_init__(self) -> None:
-        import sys
-
-        from ..errors import BadUsage
-
         if "-" in self.paths and sys.stdin is None:
             raise BadUsage("-: standard input is closed; send events into it, or name a file")
 
@@ -179,7 +177,7 @@ class InputOptions:
             "fail_on": self.fail_on or None,
             "scorers": scorers_of(self.scorers) or None,
             "parameters": parameters_of(self.parameters) or None,
-            **self.context,
+            **self.run.settings,
         }
         return load_config(self.config, overrides, as_json=self.as_json)
 
@@ -187,11 +185,22 @@ class InputOptions:
         """The time of --as-of, if given."""
         return moment(self.as_of, "--as-of")
 
-    def read(self, library: Library, settings: Settings, progress: Progress) -> Batch:
-        """The events; skipped lines are listed on standard error."""
-        from ..ingest import read_events
+    def read(self, kinds: Mapping[str, str], settings: Settings, progress: Progress, **how: Any) -> Batch:
+        """The events; skipped lines are listed on standard error. `kinds` are those of `read_events`."""
+        from ..ingest import Limits, read_events
+        from ..patterns.catalogue import known_ranges
 
-        batch = read_events(self.paths, **self._reading(library, settings, progress))
+        batch: Batch = how.pop("reader", read_events)(
+            self.paths,
+            source=settings.source,
+            skip_bad=self.skip_bad,
+            kinds=kinds,
+            ranges=known_ranges(),
+            limits=Limits(**settings.limits),
+            latest=latest_of(settings),
+            progress=progress.read,
+            **how,
+        )
         progress.stop()
         self.report_bad(batch)
         return batch
@@ -200,32 +209,21 @@ class InputOptions:
         """The same, on disk where there are too many events for memory."""
         from ..ingest import gather_events
 
-        reading = self._reading(library, settings, progress)
-        gathered = gather_events(self.paths, memory=settings.memory, **reading)
-        progress.stop()
-        self.report_bad(gathered)
-        return gathered
-
-    def _reading(self, library: Library, settings: Settings, progress: Progress) -> dict[str, Any]:
-        from ..ingest import Limits
-        from ..patterns.catalogue import known_ranges
-
-        return {
-            "source": settings.source,
-            "skip_bad": self.skip_bad,
-            "kinds": library.kinds,
-            "ranges": known_ranges(),
-            "limits": Limits(**settings.limits),
-            "latest": latest_of(settings),
-            "progress": progress.read,
-        }
+        return self.read(library.kinds, settings, progress, reader=gather_events, memory=settings.memory)
 
     def report_bad(self, batch: Gathered) -> None:
         """List skipped lines on standard error."""
-        from ..errors import BadEvents
-
         skipped = BadEvents(batch.bad, more=batch.bad_count - len(batch.bad))
         write_faults(skipped, as_json=self.as_json, prefix="")
+
+
+@contextmanager
+def held(gathered: Batch | OnDisk) -> Iterator[None]:
+    """Remove events that are on disk after the block."""
+    from ..ingest import OnDisk
+
+    with gathered if isinstance(gathered, OnDisk) else nullcontext():
+        yield
 
 
 def latest_of(settings: Settings) -> datetime | None:
@@ -256,8 +254,6 @@ def scorers_of(texts: Sequence[str]) -> dict[str, str]:
     >>> scorers_of(["rubric-2", "compassion=local@3"])
     {'*': 'rubric-2', 'compassion': 'local@3'}
     """
-    from ..errors import BadUsage
-
     scorers: dict[str, str] = {}
     for text in texts:
         signal, scorer = text.split("=", 1) if "=" in text else ("*", text)
@@ -275,8 +271,6 @@ def parameters_of(texts: Sequence[str]) -> Mapping[str, Mapping[str, float]]:
     >>> parameters_of(["love_bombing.warmth=0.3"])
     {'love_bombing': {'warmth': 0.3}}
     """
-    from ..errors import BadUsage
-
     parameters: dict[str, dict[str, Any]] = {}
     for text in texts:
         name, equals, value = text.partition("=")
@@ -293,21 +287,23 @@ def parameters_of(texts: Sequence[str]) -> Mapping[str, Mapping[str, float]]:
     return parameters
 
 
+def check_word(option: str, word: str, known: Sequence[str]) -> None:
+    """BadUsage where the value of an option is not one of the known words."""
+    if word not in known:
+        expected = (" or " if len(known) == 2 else ", ").join(known)
+        raise BadUsage(f"invalid {option} {word!r:.40}: expected {expected}{did_you_mean(word, known)}")
+
+
 # --- times ----------------------------------------------------------------------------------
 
 
 def now() -> datetime:
     """The current time; the only place where commands look at the clock."""
-    from datetime import UTC, datetime
-
     return datetime.now(UTC)
 
 
 def moment(text: str, option: str) -> datetime | None:
     """The time an option names, if given."""
-    from ..errors import BadUsage
-    from ..models import parse_time
-
     try:
         return parse_time(text) if text else None
     except ValueError as error:
@@ -316,9 +312,6 @@ def moment(text: str, option: str) -> datetime | None:
 
 def seconds_of(text: str, option: str) -> float | None:
     """The seconds of a duration such as 90d, if given."""
-    from ..errors import BadUsage
-    from ..models import parse_duration
-
     try:
         return parse_duration(text) / 1e6 if text else None
     except (ValueError, OverflowError) as error:
@@ -354,8 +347,6 @@ def note_all(store: Store, action: str) -> None:
 
 def path_of(store: str) -> Path:
     """The file that --store names, as a path or a URL."""
-    from ..errors import BadUsage
-
     if not store:
         raise BadUsage("missing --store: expected a path, like usage.db")
     if "://" not in store:
@@ -372,22 +363,21 @@ TEXTS = ("model", "base_url", "key_env", "file")
 
 
 @dataclass(frozen=True, slots=True)
-class EvaluatorOptions:
-    """What was given on the command line about scoring; empty means not given."""
+class ScoringOptions:
+    """How messages are scored; empty means not given."""
 
-    name: str = ""
-    options: Sequence[str] = ()
-    budget: float | None = None
-    sample: float | None = None
-    sample_by: str = ""
-    in_batches: bool = False
-    answers: str = ""
+    option: Annotated[
+        Sequence[str], opt("Set an option of the evaluator.", "--option", metavar="NAME=VALUE", panel=SCORING)
+    ] = ()
+    budget: Budget = None
+    batch: Annotated[bool, opt("Use the batch API: cheaper, within a day.", "--batch", panel=SCORING)] = False
+    sample: Sample = None
+    sample_by: Annotated[str, opt("Sample by message or subject.", metavar="WHAT", panel=SCORING)] = ""
+    answers: AnswersFile = ""
 
-    def make(self, settings: Settings, library: Library | None, progress: Progress) -> Evaluate | None:
-        """The evaluator and how it is asked; None where none is named."""
-        from dataclasses import replace
-
-        if not (self.name or settings.evaluator or settings.evaluators):
+    def make(self, name: str, settings: Settings, library: Library, progress: Progress) -> Evaluate | None:
+        """The evaluator of that name, or of the settings, and how it is asked; None where none is named."""
+        if not (name or settings.evaluator or settings.evaluators):
             self._refuse_the_rest()
             return None  # before anything is loaded that scores
         from ..app.evaluation.questions import Sampling, sampling_for
@@ -395,13 +385,16 @@ class EvaluatorOptions:
 
         if self.answers:
             settings = replace(settings, answers=self.answers)
-        evaluator = evaluator_of(settings, self.name or None, options_of(self.options))
+        evaluator = evaluator_of(settings, name or None, options_of(self.option))
         if evaluator is None:
             self._refuse_the_rest()
             return None
         usual = sampling_for(evaluator)
-        sampling = Sampling(usual.share if self.sample is None else self.sample, self._by() or usual.by)
-        paying = paying_for(evaluator, settings, library, budget=self.budget, in_batches=self.in_batches)
+        if self.sample_by:
+            check_word("--sample-by", self.sample_by, ("message", "subject"))
+        share = usual.share if self.sample is None else self.sample
+        sampling = Sampling(share, self.sample_by or usual.by)
+        paying = paying_for(evaluator, settings, library, budget=self.budget, in_batches=self.batch)
 
         def report(done: int, total: int, spent: float) -> None:
             of = f" of {total:,}" if total else ""
@@ -410,27 +403,13 @@ class EvaluatorOptions:
 
         return Evaluate(evaluator, sampling, paying, report)
 
-    def _by(self) -> str:
-        from ..errors import BadUsage, did_you_mean
-
-        if self.sample_by not in ("", "message", "subject"):
-            near = did_you_mean(self.sample_by, ("message", "subject"))
-            raise BadUsage(f"invalid --sample-by {self.sample_by!r:.40}: expected message or subject{near}")
-        return self.sample_by
-
     def _refuse_the_rest(self) -> None:
-        from ..errors import BadUsage
+        for name in ("option", "budget", "sample", "sample_by", "batch", "answers"):
+            if getattr(self, name) not in ("", None, False, [], ()):
+                raise BadUsage(f"--{name.replace('_', '-')} needs --evaluator")
 
-        options = {
-            "--option": self.options,
-            "--budget": self.budget,
-            "--sample": self.sample,
-            "--sample-by": self.sample_by,
-            "--batch": self.in_batches,
-            "--answers": self.answers,
-        }
-        if named := [name for name, value in options.items() if value not in ("", None, False, [], ())]:
-            raise BadUsage(f"{named[0]} needs --evaluator")
+
+NO_SCORING = ScoringOptions()
 
 
 def options_of(texts: Sequence[str]) -> dict[str, Any]:
@@ -441,8 +420,6 @@ def options_of(texts: Sequence[str]) -> dict[str, Any]:
     >>> options_of(["model=3", "price={input: 0.5, output: 2}"])
     {'model': '3', 'price': {'input': 0.5, 'output': 2}}
     """
-    from ..errors import BadUsage
-
     options: dict[str, Any] = {}
     for text in texts:
         name, equals, value = text.partition("=")
@@ -464,7 +441,6 @@ def options_of(texts: Sequence[str]) -> dict[str, Any]:
 
 
 def _value(name: str, text: str) -> Any:
-    from ..errors import BadUsage
     from ..language.yaml_source import plain, read_yaml
 
     if name in TEXTS:

@@ -222,20 +222,15 @@ class Progress:
 
     def read(self, done: int, total: int) -> None:
         """So many bytes of so many were read."""
-        if not self._shown or time.monotonic() - self._start < self._patience:
-            return
-        if self._bar is None:
-            self._open("reading", total or None)
-        assert self._bar is not None
-        self._bar.update(self._task, completed=done)
+        self.count(done, total, "reading", amount=True)
 
-    def count(self, done: int, total: int, what: str) -> None:
+    def count(self, done: int, total: int, what: str, *, amount: bool = False) -> None:
         """So many of so many are done; `what` says more. A total of 0 is one that is not known."""
         if not self._shown or time.monotonic() - self._start < self._patience:
             return
         with self._lock:
             if self._bar is None:
-                self._open(what, total or None, amount=False)
+                self._open(what, total or None, amount=amount)
             assert self._bar is not None
             self._bar.update(self._task, completed=done, total=total or None, description=what)
 
@@ -268,7 +263,7 @@ class Progress:
             if not over.is_set() and self._bar is None:
                 self._open(what, None)
 
-    def _open(self, what: str, total: int | None, *, amount: bool = True) -> None:
+    def _open(self, what: str, total: int | None, *, amount: bool = False) -> None:
         from rich.console import Console
         from rich.progress import BarColumn, DownloadColumn, TextColumn, TimeElapsedColumn
         from rich.progress import Progress as Bar

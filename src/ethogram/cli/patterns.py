@@ -9,22 +9,31 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import click
 
+from ..config.loading import Loaded
+from ..config.trust import SUFFIXES
+from ..errors import BadPattern, Fault
+from ..language.compiler import compile_patterns
+from ..language.shape_parser import KINDS
 from ..models.constants import ACTIVE_STATUSES
+from ..models.detection import base_pattern
+from ..patterns import library as load
+from ..patterns import lint as linting
+from ..patterns import listing
+from ..patterns import lock as locking
+from ..patterns.catalogue import load_vocabulary
+from ..patterns.library import Library, select
+from ..patterns.pattern_file import LISTS, PatternFile
+from ..patterns.scaffold import write_new
+from ..patterns.settings_check import check_patterns
+from ..report.patterns import pattern_lines, pattern_rows
 from ..report.wording import plural, printable
 from .errors import BAD
 from .options import NONE, AsJson, Config, arg, load_config, opt
 from .output import emit, write_json, write_line, write_lines
-
-if TYPE_CHECKING:
-    from ..config.loading import Loaded
-    from ..patterns.library import Library
-    from ..patterns.listing import Parameter, PatternRow
-    from ..patterns.pattern_file import PatternFile
-
 
 _WORDS = ("id", "author", "date", "modified", "description", "triage")
 _MEANING = ("define", "for_each", "shape", "confidence", "details", "tell_at")
@@ -39,19 +48,14 @@ def new(
     as_json: AsJson = False,
 ) -> None:
     """Write a complete pattern to start from."""
-    from ..patterns.listing import PatternWritten
-    from ..patterns.scaffold import write_new
-
     paths = write_new(name, shape, folder)
-    records = (PatternWritten(pattern=path.stem, path=str(path)) for path in paths)
+    records = (listing.PatternWritten(pattern=path.stem, path=str(path)) for path in paths)
     emit(records, (printable(f"wrote {path}") for path in paths), as_json=as_json)
 
 
 def list_(selectors: Selectors = NONE, as_json: AsJson = False, config: Config = "") -> None:
     """List patterns with status, shape, severity and title."""
-    from ..report.patterns import pattern_rows
-
-    records = [brief_record(file) for file in as_set(load_config(config), selectors)]
+    records = [_row(file).to_dict() for file in as_set(load_config(config), selectors)]
     emit(records, pattern_rows(records), as_json=as_json)
 
 
@@ -61,10 +65,6 @@ def show(
     config: Config = "",
 ) -> None:
     """Show a pattern in full; with --json, compiled too."""
-    from ..config.trust import SUFFIXES
-    from ..models.detection import base_pattern
-    from ..report.patterns import pattern_lines
-
     loaded = load_config(config)
     selector = name if "/" in name or name.endswith(SUFFIXES) else base_pattern(name)
     for number, file in enumerate(as_set(loaded, [selector])):
@@ -81,25 +81,16 @@ def lint(
     config: Config = "",
 ) -> None:
     """Check the syntax of patterns, and advise."""
-    from ..patterns import lint as linting
-    from ..patterns.catalogue import load_vocabulary
-    from ..patterns.listing import LintSummary, LintWarning
-
     loaded = load_config(config)
     library = as_written(loaded, selectors)
     warnings = linting.lint(library, load_vocabulary(loaded.settings.signals))
-    records = [
-        *(LintWarning(place=warning) for warning in warnings),
-        LintSummary(patterns=len(library), warnings=len(warnings)),
-    ]
     lines = [
-        *(
-            printable(f"{warning.path}:{warning.line}:{warning.column}: warning: {warning.message}")
-            for warning in warnings
-        ),
-        f"{plural(len(library), 'pattern')}, {plural(len(warnings), 'warning')}",
+        printable(f"{warning.path}:{warning.line}:{warning.column}: warning: {warning.message}")
+        for warning in warnings
     ]
-    emit(records, lines, as_json=as_json)
+    lines.append(f"{plural(len(library), 'pattern')}, {plural(len(warnings), 'warning')}")
+    summary = listing.LintSummary(patterns=len(library), warnings=len(warnings))
+    emit([*(listing.LintWarning(place=warning) for warning in warnings), summary], lines, as_json=as_json)
     if strict and warnings:
         raise click.exceptions.Exit(BAD)
 
@@ -107,7 +98,6 @@ def lint(
 def run_tests(selectors: Selectors = NONE, as_json: AsJson = False, config: Config = "") -> None:
     """Run the examples in pattern files; fail where one fails."""
     from ..app import pattern_tests as testing
-    from ..errors import BadPattern
 
     results = testing.run_examples(as_written(load_config(config), selectors))
     records = [*(result.to_dict() for result in results), testing.summary(results)]
@@ -123,11 +113,6 @@ def lock(
     config: Config = "",
 ) -> None:
     """Write or compare hashes of what patterns detect and say."""
-    from ..errors import BadPattern, Fault
-    from ..patterns import library as load
-    from ..patterns import lock as locking
-    from ..patterns.listing import Lock, LockChange
-
     root = load.SHIPPED if folder is None else folder
     library = (
         as_written(load_config(config), [root]) if folder is not None else load.load_patterns(any_status=True)
@@ -138,8 +123,8 @@ def lock(
     if not compare:
         locking.write_lock(path, current)
     if as_json:
-        entries = [LockChange(pattern=change.pattern, change=change.what) for change in changes]
-        write_json(Lock(path=str(path), patterns=len(current), changes=entries))
+        entries = [listing.LockChange(pattern=change.pattern, change=change.what) for change in changes]
+        write_json(listing.Lock(path=str(path), patterns=len(current), changes=entries))
     if compare and changes:
         hint = "if that is meant: ethogram patterns lock" + (f" --folder {folder}" if folder else "")
         raise BadPattern(
@@ -158,10 +143,6 @@ def as_written(loaded: Loaded, selectors: Sequence[str | Path] | None) -> Librar
 
 def as_set(loaded: Loaded, selectors: Sequence[str | Path] | None) -> Library:
     """The selected patterns of every status, with the parameters and statuses of the settings."""
-    from ..patterns.catalogue import load_vocabulary
-    from ..patterns.library import select
-    from ..patterns.settings_check import check_patterns
-
     settings = loaded.settings
     check_patterns(loaded, selectors)
     return select(
@@ -176,20 +157,13 @@ def as_set(loaded: Loaded, selectors: Sequence[str | Path] | None) -> Library:
 # --- records --------------------------------------------------------------------------------
 
 
-def brief_record(file: PatternFile) -> dict[str, Any]:
-    """The fields of a list."""
-    return _row(file).to_dict()
-
-
-def _row(file: PatternFile) -> PatternRow:
-    from ..patterns.listing import PatternRow
-
-    return PatternRow(
+def _row(file: PatternFile) -> listing.PatternRow:
+    return listing.PatternRow(
         name=file.name,
         status=file.status,
         on=file.status in ACTIVE_STATUSES,
         evidence=file.words.get("evidence") or None,
-        shape=shape_of(file),
+        shape="code" if file.in_code else next(kind for kind in KINDS if kind in file.data["shape"]),
         severities=[severity for severity, _ in file.patterns[0].severities],
         title=file.title,
         path=file.path,
@@ -198,14 +172,10 @@ def _row(file: PatternFile) -> PatternRow:
 
 def full_record(file: PatternFile, origins: Mapping[str, str]) -> dict[str, Any]:
     """Everything about a pattern, with its compiled programs. `origins`: what set each of the settings."""
-    from ..language.compiler import compile_patterns
-    from ..patterns.listing import PatternDetail, Stories
-    from ..patterns.pattern_file import LISTS
-
     first = file.patterns[0]
     words: dict[str, Any] = {key: file.words[key] or None for key in _WORDS}
     words |= {key: file.words[key] for key in LISTS}
-    return PatternDetail(
+    return listing.PatternDetail(
         row=_row(file),
         shape_hash=file.shape_hash,
         file_hash=file.file_hash,
@@ -214,37 +184,21 @@ def full_record(file: PatternFile, origins: Mapping[str, str]) -> dict[str, Any]
         cause=first.cause,
         confirms=first.confirms,
         group_by=first.group_by,
-        parameters=parameters_of(file, origins),
+        parameters=[
+            listing.Parameter(
+                name=name,
+                value=value,
+                in_file=file.data["parameters"][name],
+                origin=origins.get(f"parameters.{file.name}.{name}", "pattern file"),
+            )
+            for name, value in file.parameters.items()
+        ],
         meaning={key: file.data[key] for key in _MEANING if key in file.data},
         explanation=file.data.get("explanation"),
         recommendation=first.recommendation or None,
-        examples=Stories(
+        examples=listing.Stories(
             fires=[example.story for example in file.examples if example.fires],
             quiet=[example.story for example in file.examples if not example.fires],
         ),
         programs=[program.to_json() for program in compile_patterns(file.patterns)],
     ).to_dict()
-
-
-def shape_of(file: PatternFile) -> str:
-    """The kind of shape: sequence, threshold, ..."""
-    from ..language.shape_parser import KINDS
-
-    if file.in_code:
-        return "code"
-    return next(kind for kind in KINDS if kind in file.data["shape"])
-
-
-def parameters_of(file: PatternFile, origins: Mapping[str, str]) -> list[Parameter]:
-    """Every parameter with its value, the one in the file, and what set it."""
-    from ..patterns.listing import Parameter
-
-    return [
-        Parameter(
-            name=name,
-            value=value,
-            in_file=file.data["parameters"][name],
-            origin=origins.get(f"parameters.{file.name}.{name}", "pattern file"),
-        )
-        for name, value in file.parameters.items()
-    ]

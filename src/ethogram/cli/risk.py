@@ -1,20 +1,34 @@
-"""`ethogram assess` and `ethogram risk`: the risk of runs and histories, and of the subjects of a store."""
+"""`ethogram assess`, `risk` and `subject`: the risk of runs, and where the subjects of a store stand."""
 
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Annotated, Any
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Annotated, Any
 
 import click
 
+from ..agents.hook import status as hook_status
+from ..app.analyze import analyze_gathered, load_library
+from ..app.judging.assess import assess_all, assessment_input
+from ..app.judging.risk import Muted, newest, risk_record, subject_risk, subject_risks
+from ..app.mute import mute
+from ..app.run_record import Run
+from ..app.runs import run_report
+from ..app.stored_events import note_looks, stored_name
+from ..app.subject import SubjectRowRecord, find_subject, subject_context
+from ..errors import BadInput
+from ..models.detection import STANDING
+from ..patterns.settings_check import check_patterns
+from ..report.risk import ranking_lines, risk_lines, subject_lines, subject_rows
 from ..report.wording import plural, printable
+from ..risk.assessment import Intervention
+from ..store import open_store
+from ..store.records import SubjectRow
 from . import options as o
 from .output import Progress, emit, write_json, write_line, write_lines
-
-if TYPE_CHECKING:
-    from ..app.run_record import Run
-    from ..risk.assessment import Intervention
-
 
 FEW = 3
 """Assessments that are shown."""
@@ -36,34 +50,18 @@ def assess(
     config: o.Config = "",
     source: o.Source = "",
     scorers: o.Scorers = o.NONE,
-    task: o.Task = "",
-    goal: o.Goal = "",
-    allow: o.Allow = o.NONE,
-    deny: o.Deny = o.NONE,
-    cwd: o.Cwd = "",
+    run: o.RunOptions = o.NO_RUN,
     parameters: o.Parameters = o.NONE,
 ) -> None:
     """Rank runs and histories by risk, and say what to do."""
-    from contextlib import ExitStack
-
-    from ..app.analyze import analyze_gathered, load_library
-    from ..app.judging.assess import assess_all, assessment_input
-    from ..app.mute import mute
-    from ..app.runs import run_report
-    from ..ingest import OnDisk
-    from ..report.risk import risk_lines
-
-    context = o.run_context(task, goal, allow, deny, cwd)
     options = o.InputOptions(
-        paths, as_of, config, source, skip_bad, scorers, parameters, fail_on, as_json, context
+        paths, as_of, config, source, skip_bad, scorers, parameters, fail_on, as_json, run
     )
     moment, loaded = options.moment(), options.loaded()
     settings, library = loaded.settings, load_library(patterns or None, loaded)
     progress = Progress()
-    with ExitStack() as stack:
-        gathered = options.gather(library, settings, progress)
-        if isinstance(gathered, OnDisk):
-            stack.enter_context(gathered)
+    gathered = options.gather(library, settings, progress)
+    with o.held(gathered):
         events = gathered.events
         with progress.checking(f"assessing {plural(len(events), 'event')}"):
             analysis = analyze_gathered(gathered, library, as_of=moment, settings=settings)
@@ -95,15 +93,11 @@ def assess(
 
 def hook_interventions(runs: tuple[Run, ...]) -> dict[str, dict[str, list[Intervention]]]:
     """The interventions of a hook in these runs: by thread and pattern, oldest first."""
-    from ..agents.hook.status import load_messages
-    from ..errors import BadInput
-    from ..risk.assessment import Intervention
-
     if not runs:
         return {}
     threads = {run.thread for run in runs}
     try:
-        interventions, _ = load_messages()
+        interventions, _ = hook_status.load_messages()
     except BadInput as error:
         # They only add to the assessment, which is right without them.
         write_line(printable(f"ethogram: what hooks said is left out: {error}"), to=sys.stderr)
@@ -133,12 +127,6 @@ def risk(
     is_pseudonym: o.IsPseudonym = False,
 ) -> None:
     """Show the risk of a subject and its causes, or rank all subjects."""
-    from ..app.judging.risk import Muted, risk_record, subject_risk, subject_risks
-    from ..app.stored_events import note_looks, stored_name
-    from ..patterns.settings_check import check_patterns
-    from ..report.risk import ranking_lines, risk_lines
-    from ..store import open_store
-
     if without and not subject:
         raise click.BadParameter("--without needs a SUBJECT")
     options = o.InputOptions((), as_of, config, as_json=as_json)
@@ -167,3 +155,78 @@ def risk(
         risk_lines(assessment, timed=assessment.source not in untimed),
         as_json=as_json,
     )
+
+
+# --- subject -----------------------------------------------------------------------------------
+
+Counts = Counter[tuple[str, str]]
+SORTS: dict[str, Callable[[SubjectRow, Counts], Any]] = {
+    "name": lambda row, counts: (row.name, row.source),
+    "events": lambda row, counts: (-row.events, row.name),
+    "last": lambda row, counts: (-row.last_at.timestamp(), row.name),
+    "detections": lambda row, counts: (-counts[row.who], row.name),
+}
+"""What a list is sorted by."""
+
+
+def subject(
+    store: o.StoreUrl,
+    name: Annotated[str, o.arg("Select one subject (default: list all).", "[SUBJECT]")] = "",
+    source: o.FromSource = "",
+    as_of: AsOfStore = "",
+    patterns: o.Patterns = o.NONE,
+    sort: Annotated[str, o.opt("Sort the list by name, events, last or detections.", metavar="BY")] = "name",
+    as_json: o.AsJson = False,
+    config: o.Config = "",
+    key: o.KeyFile = "",
+    why: o.Why = "",
+    who: o.Who = "",
+    is_pseudonym: o.IsPseudonym = False,
+    scorers: o.Scorers = o.NONE,
+    parameters: o.Parameters = o.NONE,
+) -> None:
+    """Show where a subject stands, or list all subjects of a store."""
+    if not name:
+        list_subjects(store, source, sort, as_json=as_json)
+        return
+    options = o.InputOptions((), as_of, config, "", False, scorers, parameters, "", as_json)
+    loaded = options.loaded()
+    settings = loaded.settings
+    with open_store(store) as opened:
+        person = o.whom(name, is_pseudonym)
+        stored, by = stored_name(opened, person, key), who or o.user_name()
+        note_looks(opened, "subject", [stored], at=o.now(), who=by, why=why, subject=person)
+        row = find_subject(opened, stored, source or None)
+        library = load_library(patterns or None, loaded)
+        at = options.moment() or newest(opened)
+        context = subject_context(opened, row.source, row.name, at, library=library, settings=settings)
+        how: dict[str, Any] = {"source": row.source, "as_of": at, "settings": settings}
+        risk = subject_risk(opened, row.name, **how, muted=Muted(options.mutes(loaded), o.now()))
+    emit([replace(context, risk=risk.overall_risk)], subject_lines(context, risk), as_json=as_json)
+
+
+def list_subjects(store: str, source: str, sort: str, *, as_json: bool) -> None:
+    """List the subjects of a store."""
+    o.check_word("--sort", sort, tuple(SORTS))
+    with open_store(store) as opened:
+        o.note_all(opened, "subjects")
+        rows = opened.subjects(source=source or None)
+        detections = opened.detections(states=STANDING, parts=False)
+        untimed = {known.name for known in opened.sources().values() if not known.timed}
+    counts = Counter(
+        (detection.source, detection.subject) for detection in detections if detection.status != "shadow"
+    )
+    rows.sort(key=lambda row: SORTS[sort](row, counts))
+    records = (
+        SubjectRowRecord(
+            source=row.source,
+            subject=row.name,
+            events=row.events,
+            timed=row.source not in untimed,
+            first_at=row.first_at,
+            last_at=row.last_at,
+            detections=counts[row.who],
+        )
+        for row in rows
+    )
+    emit(records, subject_rows(rows, counts, untimed), as_json=as_json)

@@ -2,27 +2,28 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from inspect import getdoc
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+from .. import registry
+from ..errors import BadUsage
+from ..models import INPUT_SCORER
+from ..patterns import catalogue
+from ..patterns.listing import AttributeRow, CategoryRow, EvaluatorRow, IndicatorRow, SignalRow, TableRow
+from ..report.scoring import comparison_lines
 from ..report.wording import aligned, plural, printable
+from ..signals.base import describe_range
 from . import options as o
 from .output import Progress, emit, write_line
 
 if TYPE_CHECKING:
-    from ..app.evaluation.agreement import Side
-    from ..app.evaluation.questions import Sampling
-    from ..config import Settings
-    from ..ingest import Batch
-    from ..patterns.library import Library
-
-
-Row = dict[str, Any]
-INDICATOR_COLUMNS = ("name", "trait", "dimension", "polarity", "description", "definition")
-SIGNAL_COLUMNS = ("name", "kind", "range", "cost", "version", "description")
+    pass
 
 
 # --- names ----------------------------------------------------------------------------------
@@ -36,55 +37,49 @@ def list_names(
     config: o.Config = "",
 ) -> None:
     """List signals, indicators, attributes or tables."""
-    kinds: list[tuple[bool, Callable[[], Iterator[Row]], Sequence[str]]] = [
-        (indicators, indicator_rows, INDICATOR_COLUMNS),
-        (attributes, attribute_rows, ("name", "kind", "description")),
-        (tables, table_rows, ("name", "entries")),
-    ]
-    chosen = [(list(rows()), columns) for wanted, rows, columns in kinds if wanted]
-    if not chosen:
-        chosen = [(list(signal_rows(o.load_config(config).settings.signals)), SIGNAL_COLUMNS)]
-    for rows, columns in chosen:
-        cells = [list(columns), *([_cell(name, row) for name in columns] for row in rows)]
-        emit(rows, aligned(cells), as_json=as_json)
+    lists: list[list[Any]] = []
+    if indicators:
+        rows = [
+            IndicatorRow(
+                name=indicator.id,
+                trait=indicator.trait,
+                dimension=indicator.dimension,
+                polarity=indicator.polarity,
+                description=indicator.name.replace("_", " "),
+                definition=indicator.definition,
+            )
+            for indicator in catalogue.indicator_catalogue().values()
+        ]
+        lists.append(rows)
+    if attributes:
+        known = [attribute for _, attribute in sorted(catalogue.attribute_catalogue().items())]
+        lists.append([AttributeRow(each.name, each.kind, each.description) for each in known])
+    if tables:
+        lists.append(
+            [TableRow(name, len(values), values) for name, values in sorted(catalogue.load_tables().items())]
+        )
+    for records in lists or [signal_rows(o.load_config(config).settings.signals)]:
+        columns = [name for name in records[0].__struct_fields__ if name != "values"]
+        cells = [columns, *([_cell(name, record) for name in columns] for record in records)]
+        emit(records, aligned(cells), as_json=as_json)
 
 
-def signal_rows(declared: Mapping[str, str]) -> Iterator[Row]:
+def signal_rows(declared: Mapping[str, str]) -> list[SignalRow]:
     """Every signal by name: measured here, in the catalogue of what scorers supply, or declared.
 
     `cost` is that of measuring it here: free, cheap or model; supplied ones come with the events.
     """
-    from .. import registry
-    from ..patterns.catalogue import load_vocabulary, signal_catalogue
-
-    load_vocabulary(declared)  # a declaration that contradicts what is known is an error here too
-    rows = {name: _signal(name, kind, None, "declared in the settings") for name, kind in declared.items()}
-    rows |= {
-        name: _signal(name, entry.kind, entry.range, entry.description)
-        for name, entry in signal_catalogue().items()
+    catalogue.load_vocabulary(declared)  # a declaration that contradicts what is known is an error here too
+    rows = {
+        name: SignalRow(name, kind, None, "supplied", None, "declared in the settings")
+        for name, kind in declared.items()
     }
-    rows |= {
-        name: _signal(
-            name, signal.kind, signal.range, signal.description, cost=signal.cost, version=signal.version
+    for name, entry in (*catalogue.signal_catalogue().items(), *registry.signals.items()):
+        cost, version = getattr(entry, "cost", "supplied"), getattr(entry, "version", None)
+        rows[name] = SignalRow(
+            name, entry.kind, _range(entry.kind, entry.range), cost, version, entry.description
         )
-        for name, signal in registry.signals.items()
-    }
-    yield from (rows[name] for name in sorted(rows))
-
-
-def _signal(
-    name: str, kind: str, allowed: Any, description: str, cost: str = "supplied", version: int | None = None
-) -> Row:
-    from ..patterns.listing import SignalRow
-
-    return SignalRow(
-        name=name,
-        kind=kind,
-        range=_range(kind, allowed),
-        cost=cost,
-        version=version,
-        description=description,
-    ).to_dict()
+    return [rows[name] for name in sorted(rows)]
 
 
 def _range(kind: str, allowed: Any) -> Any:
@@ -96,46 +91,10 @@ def _range(kind: str, allowed: Any) -> Any:
     return [None if math.isinf(end) else end for end in allowed]
 
 
-def indicator_rows() -> Iterator[Row]:
-    """Every indicator in the order of the catalogue, with its definition."""
-    from ..patterns.catalogue import indicator_catalogue
-    from ..patterns.listing import IndicatorRow
-
-    for indicator in indicator_catalogue().values():
-        yield IndicatorRow(
-            name=indicator.id,
-            trait=indicator.trait,
-            dimension=indicator.dimension,
-            polarity=indicator.polarity,
-            description=indicator.name.replace("_", " "),
-            definition=indicator.definition,
-        ).to_dict()
-
-
-def attribute_rows() -> Iterator[Row]:
-    """Every attribute in the catalogue, by name."""
-    from ..patterns.catalogue import attribute_catalogue
-    from ..patterns.listing import AttributeRow
-
-    for _, attribute in sorted(attribute_catalogue().items()):
-        yield AttributeRow(
-            name=attribute.name, kind=attribute.kind, description=attribute.description
-        ).to_dict()
-
-
-def table_rows() -> Iterator[Row]:
-    """Every table by name, with its numbers."""
-    from ..patterns.catalogue import load_tables
-    from ..patterns.listing import TableRow
-
-    for name, values in sorted(load_tables().items()):
-        yield TableRow(name=name, entries=len(values), values=values).to_dict()
-
-
-def _cell(name: str, row: Row) -> str:
-    value = row.get(name)
+def _cell(name: str, record: Any) -> str:
+    value = getattr(record, name)
     if name == "range":
-        return range_text(row["kind"], value)
+        return range_text(record.kind, value)
     return "-" if value is None else printable(str(value))
 
 
@@ -145,8 +104,6 @@ def range_text(kind: str, allowed: Sequence[Any] | None) -> str:
     >>> range_text("number", [0, None]), range_text("category", None), range_text("category", ["a", "b"])
     ('0 or more', 'any', 'a, b')
     """
-    from ..signals.base import describe_range
-
     if allowed is None:
         return "any"
     if kind != "number":
@@ -161,7 +118,6 @@ def range_text(kind: str, allowed: Sequence[Any] | None) -> str:
 def lexicon(as_json: o.AsJson = False) -> None:
     """List the categories of the lexicon with their measured precision."""
     from ..lexicon.lexicon import load_lexicon
-    from ..patterns.listing import CategoryRow
 
     loaded = load_lexicon()
     records = [
@@ -213,27 +169,17 @@ def measure_lexicon(
 
 def _messages(folder: Path) -> Iterator[tuple[str, str]]:
     """File and text of every turn in every conversation."""
-    from ..errors import BadUsage
-
     paths = sorted([*folder.glob("*.jsonl"), *folder.glob("*.jsonl.gz")])
     if not paths:
         raise BadUsage(f"no conversations in {str(folder)!r}; name a folder with *.jsonl or *.jsonl.gz in it")
     for path in paths:
         name = path.name.partition(".")[0]
-        for line in _lines(path):
-            record: Any = json.loads(line)
-            turns = record.get("turns", [record]) if isinstance(record, dict) else []
-            for turn in turns:
-                if isinstance(text := turn.get("text"), str):
-                    yield name, text
-
-
-def _lines(path: Path) -> Iterator[str]:
-    import gzip
-
-    opener: Callable[..., Any] = gzip.open if path.suffix == ".gz" else open
-    with opener(path, "rt", encoding="utf-8", errors="replace") as stream:
-        yield from stream
+        opener: Callable[..., Any] = gzip.open if path.suffix == ".gz" else open
+        with opener(path, "rt", encoding="utf-8", errors="replace") as stream:
+            for record in map(json.loads, stream):
+                for turn in record.get("turns", [record]) if isinstance(record, dict) else ():
+                    if isinstance(text := turn.get("text"), str):
+                        yield name, text
 
 
 # --- evaluators -----------------------------------------------------------------------------
@@ -241,11 +187,6 @@ def _lines(path: Path) -> Iterator[str]:
 
 def evaluators(as_json: o.AsJson = False) -> None:
     """List the evaluators, and what each needs."""
-    from inspect import getdoc
-
-    from .. import registry
-    from ..patterns.listing import EvaluatorRow
-
     rows = [
         (name, str(getattr(evaluator, "needs", "")), (getdoc(evaluator) or "").split("\n", 1)[0])
         for name, evaluator in registry.evaluators.items()
@@ -270,57 +211,35 @@ def compare(
     answers: o.AnswersFile = "",
 ) -> None:
     """Compare two evaluators on the same messages."""
-    from dataclasses import replace
-
     from ..app.analyze import load_library
-    from ..app.evaluation.agreement import compared
-    from ..report.scoring import comparison_lines
+    from ..app.evaluation.agreement import compared, side_of, supplied_side
+    from ..app.evaluation.questions import Sampling
+    from ..app.evaluation.scoring import evaluator_of, paying_for
 
     options = o.InputOptions(data, config=config, source=source, skip_bad=skip_bad, as_json=as_json)
     loaded, progress = options.loaded(), Progress()
     settings, library = loaded.settings, load_library(patterns or None, loaded)
     if answers:
         settings = replace(settings, answers=answers)
-    named = ((first, option_a), (second, option_b))
-    makers = [_Maker(name, texts, settings, library) for name, texts in named]
-    batch = options.read(library, settings, progress)
-    sampling = _sampling(makers, sample)
-    with progress.checking("scoring"):
-        a, b = [maker.side(batch, sampling, budget) for maker in makers]
-    with progress.checking("comparing"):
-        record = compared(a, b, library, settings)
-    emit([record], comparison_lines(record), as_json=as_json)
-
-
-class _Maker:
-    """One of the two evaluators, made before anything is read so that a mistake shows at once."""
-
-    def __init__(self, name: str, options: Sequence[str], settings: Settings, library: Library) -> None:
-        from ..app.evaluation.scoring import evaluator_of
-        from ..errors import BadUsage
-        from ..models import INPUT_SCORER
-
-        self.settings, self.library = settings, library
-        self.evaluator = None if name == INPUT_SCORER else evaluator_of(settings, name, o.options_of(options))
-        if self.evaluator is None and name != INPUT_SCORER:
+    pair = []
+    for name, texts in ((first, option_a), (second, option_b)):
+        # Made before anything is read, so that a mistake shows at once.
+        evaluator = None if name == INPUT_SCORER else evaluator_of(settings, name, o.options_of(texts))
+        if evaluator is None and name != INPUT_SCORER:
             raise BadUsage(f"{name!r:.40} scores nothing; name an evaluator, or `given`")
-
-    def side(self, batch: Batch, sampling: Sampling, budget: float | None) -> Side:
-        """Its scores of the messages."""
-        from ..app.evaluation.agreement import side_of, supplied_side
-        from ..app.evaluation.scoring import paying_for
-
-        if self.evaluator is None:
-            return supplied_side(batch.events, sampling)
-        paying = paying_for(self.evaluator, self.settings, self.library, budget=budget)
-        return side_of(batch.events, self.evaluator, sampling, paying)
-
-
-def _sampling(makers: Sequence[_Maker], share: float | None) -> Sampling:
-    """All messages where that costs nothing; else flagged ones and a few more."""
-    from ..app.evaluation.questions import Sampling
-
-    if share is not None:
-        return Sampling(share)
-    paid = any(maker.evaluator is not None and maker.evaluator.paid for maker in makers)
-    return Sampling() if paid else Sampling(1.0)
+        pair.append(evaluator)
+    batch = options.read(library.kinds, settings, progress)
+    paid = any(evaluator is not None and evaluator.paid for evaluator in pair)
+    # All messages where that costs nothing; else flagged ones and a few more.
+    sampling = Sampling() if sample is None and paid else Sampling(1.0 if sample is None else sample)
+    sides = []
+    with progress.checking("scoring"):
+        for evaluator in pair:
+            if evaluator is None:
+                sides.append(supplied_side(batch.events, sampling))
+            else:
+                paying = paying_for(evaluator, settings, library, budget=budget)
+                sides.append(side_of(batch.events, evaluator, sampling, paying))
+    with progress.checking("comparing"):
+        record = compared(sides[0], sides[1], library, settings)
+    emit([record], comparison_lines(record), as_json=as_json)

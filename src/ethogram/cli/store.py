@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import click
 
+from ..errors import BadUsage
+from ..files.sqlite import create
+from ..report.stores import imported_lines, info_lines, mentions_line, purged_lines
 from ..report.wording import plural
+from ..store import Store, open_store
+from ..store.records import TALKS, Purged
+from ..usage.pseudonym import read_keys
+from ..usage.store import is_usage_store
+from ..usage.tables import Removed
 from . import options as o
 from .output import Progress, emit, write_json, write_line
 
@@ -17,7 +27,6 @@ if TYPE_CHECKING:
     from ..config import Settings
     from ..ingest import Batch, OnDisk
     from ..patterns.library import Library
-    from ..store import Store
 
 
 UNCLEAN = 1
@@ -41,36 +50,23 @@ def import_files(
 
     After an interruption, the same command continues where it stopped.
     """
-    from ..report.stores import imported_lines
-    from ..store import open_store
 
     options = o.InputOptions(paths, config=config, source=source, skip_bad=skip_bad, as_json=as_json)
     if pseudonyms:
-        make_private_file(store, pseudonyms)
+        read_keys(pseudonyms)
+        create(o.path_of(store))  # a new file that only its owner may read
     with open_store(store, create=True) as opened:
         done = run_import(opened, options, options.settings(), keep_text=keep_text, pseudonyms=pseudonyms)
     emit([done], imported_lines(done), as_json=as_json)
-
-
-def make_private_file(store: str, key: str) -> None:
-    """Make a new file that only its owner may read, where there is none; the key is checked first."""
-    from ..files.sqlite import create
-    from ..usage.pseudonym import read_keys
-
-    read_keys(key)
-    create(o.path_of(store))
 
 
 def run_import(
     store: Store, options: o.InputOptions, settings: Settings, *, keep_text: bool, pseudonyms: str = ""
 ) -> Imported:
     """Import the paths; skipped lines are listed on standard error."""
-    import sys
-
     from ..app.importing import Options, import_events
     from ..ingest import Batch
     from ..ingest.batch import EventList
-    from ..usage.pseudonym import read_keys
 
     progress = Progress()
     keys = read_keys(pseudonyms) if pseudonyms else None
@@ -96,7 +92,6 @@ def gather_stored(
 ) -> Batch | OnDisk:
     """All events of a store, with the paths imported first, as `analyze` takes them."""
     from ..app.stored_events import gather
-    from ..store import open_store
 
     with open_store(url, create=bool(options.paths)) as opened:
         o.note_all(opened, "analyze")
@@ -106,10 +101,6 @@ def gather_stored(
 
 def with_probabilities(analysis: Analysis, url: str, settings: Settings) -> Analysis:
     """The analysis with what confidences have meant by verdicts, where the settings ask for that."""
-    from dataclasses import replace
-
-    from ..store import open_store
-
     if not settings.calibration or not analysis.detections:
         return analysis
     with open_store(url) as opened:
@@ -127,9 +118,6 @@ def with_probabilities(analysis: Analysis, url: str, settings: Settings) -> Anal
 
 def info(store: o.StoreUrl, as_json: o.AsJson = False) -> None:
     """Show what is in a store."""
-    from ..report.stores import info_lines
-    from ..store import open_store
-
     with open_store(store) as opened:
         contents = opened.info()
     emit([contents], info_lines(contents), as_json=as_json)
@@ -145,7 +133,6 @@ def export(
 ) -> None:
     """Write the events of a store as JSON lines, in order."""
     from ..app.stored_events import stored_name
-    from ..store import open_store
 
     with open_store(store) as opened:
         o.note_all(opened, "export")
@@ -167,7 +154,6 @@ def export_subject(
     is_pseudonym: o.IsPseudonym = False,
 ) -> None:
     """Write everything a store has about one subject, for that person."""
-    from ..usage.store import is_usage_store
     from .usage import open_tracker
 
     person = o.whom(subject, is_pseudonym)
@@ -185,8 +171,6 @@ def subject_records(
 ) -> Iterator[dict[str, Any]]:
     """Events, detections, verdicts and conversations of a subject, and who looked at them."""
     from ..app.stored_events import note_looks, stored_name, stored_source
-    from ..store import open_store
-    from ..store.records import TALKS
 
     with open_store(store) as opened:
         name = stored_name(opened, subject, key)
@@ -226,58 +210,8 @@ def purge(
     What others wrote stays. Where it mentions the subject's id, it is counted, and --redact replaces it. The
     audit records that something was removed, not who.
     """
-    from ..report.stores import purged_lines
-    from ..usage.store import is_usage_store
-    from .usage import open_tracker
-
-    check_purge(subject, before, source, redact=redact)
-    person = o.whom(subject, is_pseudonym)
-    if not is_usage_store(o.path_of(store)):
-        _purge_events(store, person, source, before, redact, key, who or o.user_name(), why, as_json=as_json)
-        return
-    with open_tracker(store, key, who) as tracker:
-        done = tracker.purge(person or None, o.moment(before, "--before"), why or None)
-    events = plural(done.events, "event") + (" before that time" if before else "")
-    lines = purged_lines(f"{plural(done.people, 'person')} and {events}", is_clean=done.clean)
-    emit([done], lines, as_json=as_json)
-    if not done.clean:
-        raise click.exceptions.Exit(UNCLEAN)
-
-
-def _purge_events(
-    store: str,
-    subject: str,
-    source: str,
-    before: str,
-    redact: bool,
-    key: str,
-    who: str,
-    why: str,
-    *,
-    as_json: bool,
-) -> None:
-    """Purge a store of events."""
     from ..app.stored_events import note_looks, stored_name, stored_source
-    from ..report.stores import mentions_line, purged_lines
-    from ..store import open_store
-
-    with open_store(store) as opened:
-        name = stored_name(opened, subject, key) if subject else ""
-        whose = (stored_source(opened, source, key), name) if source else name or None
-        note_looks(opened, "purge", [None], at=o.now(), who=who, why=why, subject=subject)
-        done = opened.purge(subject=whose, before=o.moment(before, "--before"), redact=redact)
-    more = f", {plural(done.states, 'conversation state')}" if done.states else ""
-    removed = f"{plural(done.events, 'event')} and {plural(done.detections, 'detection')}{more}"
-    mentions = [mentions_line(done.mentions, done.placeholder)] if done.mentions else []
-    lines = [*purged_lines(removed, is_clean=done.clean), *mentions]
-    emit([done], lines, as_json=as_json)
-    if not done.clean:
-        raise click.exceptions.Exit(UNCLEAN)
-
-
-def check_purge(subject: str, before: str, source: str, *, redact: bool = False) -> None:
-    """BadUsage unless the options say what to remove."""
-    from ..errors import BadUsage
+    from .usage import open_tracker
 
     if not subject and not before:
         raise BadUsage("nothing to purge: expected --subject NAME, --before TIME or both")
@@ -285,3 +219,23 @@ def check_purge(subject: str, before: str, source: str, *, redact: bool = False)
         raise BadUsage("--source needs --subject")
     if redact and (before or not subject):
         raise BadUsage("--redact needs --subject, and excludes --before")
+    person, end, mentions = o.whom(subject, is_pseudonym), o.moment(before, "--before"), list[str]()
+    done: Removed | Purged
+    if is_usage_store(o.path_of(store)):
+        with open_tracker(store, key, who) as tracker:
+            done = tracker.purge(person or None, end, why or None)
+        events = plural(done.events, "event") + (" before that time" if before else "")
+        removed = f"{plural(done.people, 'person')} and {events}"
+    else:
+        with open_store(store) as opened:
+            name = stored_name(opened, person, key) if subject else ""
+            whose = (stored_source(opened, source, key), name) if source else name or None
+            looker = who or o.user_name()
+            note_looks(opened, "purge", [None], at=o.now(), who=looker, why=why, subject=person)
+            done = opened.purge(subject=whose, before=end, redact=redact)
+        more = f", {plural(done.states, 'conversation state')}" if done.states else ""
+        removed = f"{plural(done.events, 'event')} and {plural(done.detections, 'detection')}{more}"
+        mentions = [mentions_line(done.mentions, done.placeholder)] if done.mentions else []
+    emit([done], [*purged_lines(removed, is_clean=done.clean), *mentions], as_json=as_json)
+    if not done.clean:
+        raise click.exceptions.Exit(UNCLEAN)

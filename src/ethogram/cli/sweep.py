@@ -2,24 +2,31 @@
 
 from __future__ import annotations
 
+import sys
+import time
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated, Any
+from dataclasses import replace
+from typing import Annotated
 
 import click
 
+from ..app.analyze import load_library
+from ..app.judging.accuracy import with_probabilities as calibrated
+from ..app.judging.verdicts import settle
+from ..app.stored_events import note_looks
+from ..app.sweep import Sweep, mute_changes
+from ..app.sweep import reset_clock as forget_sweeps_ahead
+from ..app.sweep import sweep as run
+from ..config import Settings
+from ..errors import BadUsage
+from ..models.mute import Mute
+from ..report.coverage import untrusted_lines
+from ..report.text import sweep_parts
 from ..report.wording import plural
+from ..store import Store, open_store
+from ..store.records import Change
 from . import options as o
 from .output import Progress, flush, show, write_json, write_line
-
-if TYPE_CHECKING:
-    from datetime import datetime
-
-    from ..app.sweep import Sweep
-    from ..config import Settings
-    from ..models.mute import Mute
-    from ..patterns.library import Library
-    from ..store import Store
-    from ..store.records import Change
 
 
 def sweep(
@@ -40,24 +47,30 @@ def sweep(
     parameters: o.Parameters = o.NONE,
 ) -> None:
     """Check subjects with something new in a store; report changes once."""
-    from ..app.analyze import load_library
-    from ..app.judging.verdicts import settle
-    from ..errors import BadUsage
-    from ..store import open_store
-
     options = o.InputOptions((), as_of, config, "", False, scorers, parameters, fail_on, as_json)
-    loaded, pause = options.loaded(), pause_of(every)
+    loaded, pause = options.loaded(), o.seconds_of(every, "--every")
     settings = loaded.settings
+    if pause is not None and pause <= 0:
+        raise BadUsage("invalid --every: expected more than 0 seconds")
     if pause and as_of:
         raise BadUsage("--every and --as-of exclude each other")
     library = load_library(patterns or None, loaded)
     with open_store(store) as opened:
         if reset_clock:
-            _reset_clock(opened)
+            again = plural(forget_sweeps_ahead(opened, o.now()), "subject")
+            write_line(f"Forgot sweeps ahead of the clock; checking {again} again.", to=sys.stderr)
         while True:
-            how = {"since": o.moment(since, "--since"), "min_events": min_events}
             o.note_all(opened, "sweep")
-            done = _sweep_once(opened, library, settings, options.moment() or o.now(), how)
+            with Progress().checking(f"checking what is new for {len(library)} patterns"):
+                done = run(
+                    opened,
+                    library,
+                    as_of=options.moment() or o.now(),
+                    clock=o.now,
+                    settings=settings,
+                    since=o.moment(since, "--since"),
+                    min_events=min_events,
+                )
             failing, done, shown = muted(done, options.mutes(loaded, untrusted=True), opened)
             done = with_probabilities(done, opened, settings)
             report(opened, done, shown, as_json=as_json, verbose=verbose)
@@ -66,26 +79,13 @@ def sweep(
                 raise click.exceptions.Exit(o.FAIL)
             if not pause:
                 return
-            wait(pause)
-
-
-def _sweep_once(
-    store: Store, library: Library, settings: Settings, at: datetime, how: dict[str, Any]
-) -> Sweep:
-    from ..app.sweep import sweep as run
-
-    with Progress().checking(f"checking what is new for {len(library)} patterns"):
-        return run(store, library, as_of=at, clock=o.now, settings=settings, **how)
+            time.sleep(pause)
 
 
 def muted(
     done: Sweep, entries: Sequence[Mute], store: Store
 ) -> tuple[Sweep, Sweep, list[tuple[Change, Mute]]]:
     """The sweep as --fail-on sees it, as it is reported, and what an untrusted file mutes."""
-    from dataclasses import replace
-
-    from ..app.sweep import mute_changes
-
     at = o.now()
     failing = mute_changes(done, [entry for entry in entries if not entry.untrusted], store, at)
     reported, shown = failing, list[tuple["Change", "Mute"]]()
@@ -98,23 +98,10 @@ def muted(
     return failing, reported, shown
 
 
-def _reset_clock(store: Store) -> None:
-    import sys
-
-    from ..app.sweep import reset_clock
-
-    again = plural(reset_clock(store, o.now()), "subject")
-    write_line(f"Forgot sweeps ahead of the clock; checking {again} again.", to=sys.stderr)
-
-
 def with_probabilities(done: Sweep, store: Store, settings: Settings) -> Sweep:
     """The sweep with what confidences have meant by verdicts, where the settings ask for that."""
-    from dataclasses import replace
-
     if not done.changes or not store.has_verdicts():
         return done
-    from ..app.judging.accuracy import with_probabilities as calibrated
-
     detections = calibrated([change.detection for change in done.changes], store, settings)
     changes = [
         replace(change, detection=detection)
@@ -123,36 +110,15 @@ def with_probabilities(done: Sweep, store: Store, settings: Settings) -> Sweep:
     return replace(done, changes=tuple(changes))
 
 
-def pause_of(every: str) -> float:
-    """Seconds between two sweeps; 0 for one sweep alone."""
-    from ..errors import BadUsage
-
-    seconds = o.seconds_of(every, "--every")
-    if seconds is not None and seconds <= 0:
-        raise BadUsage("invalid --every: expected more than 0 seconds")
-    return seconds or 0.0
-
-
-def wait(seconds: float) -> None:
-    """Sleep; Ctrl-C ends it at once."""
-    import time
-
-    time.sleep(seconds)
-
-
 def report(
     store: Store,
     done: Sweep,
-    shown: Sequence[tuple[Change, Mute]] = (),
+    shown: Sequence[tuple[Change, Mute]],
     *,
     as_json: bool,
-    verbose: bool = False,
+    verbose: bool,
 ) -> None:
     """Print the changes, then mark them as reported: an interrupted command reports them again."""
-    from dataclasses import replace
-
-    from ..app.stored_events import note_looks
-
     if as_json:
         for change in done.changes:
             write_json(replace(change.detection, change=change.change))
@@ -161,9 +127,6 @@ def report(
             write_json(replace(detection, muted=entry.id, muted_by_untrusted=True))
         write_json(done.summary())
     else:
-        from ..report.coverage import untrusted_lines
-        from ..report.text import sweep_parts
-
         untimed = {source.name for source in store.sources().values() if not source.timed}
         hidden = untrusted_lines([(change.detection, entry) for change, entry in shown])
         show(*sweep_parts(done, untimed, verbose=verbose), *hidden)

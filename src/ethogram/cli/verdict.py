@@ -1,22 +1,37 @@
-"""`ethogram verdict` and `ethogram accuracy`: judge detections, and see how often patterns are right."""
+"""`ethogram verdict`, `accuracy` and `learn`: judge detections, and what patterns learn from that."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated
+from dataclasses import replace
+from datetime import datetime
+from typing import Annotated
 
-from ..report.verdicts import NO_VERDICTS, accuracy_lines, calibration_lines, verdict_line
-from ..report.wording import plural
+from .. import verdicts
+from ..app.judging import learning
+from ..app.judging import verdicts as judging
+from ..app.judging.accuracy import agreement_record
+from ..app.judging.learning import LearningResult, apply_step, learn_pattern, learning_record
+from ..app.stored_events import note_looks, stored_event, stored_name, stored_source
+from ..config import Loaded, Settings
+from ..config.learned import read_changes
+from ..config.settings import learning_in
+from ..errors import BadPattern, BadUsage
+from ..report.text import detection_parts
+from ..report.verdicts import (
+    NO_VERDICTS,
+    accuracy_lines,
+    calibration_lines,
+    change_line,
+    lesson_lines,
+    verdict_line,
+)
+from ..report.wording import plural, printable, stamp
+from ..risk.changes import Change
+from ..risk.proposal import NoProposal, Proposal
+from ..store import Store, open_store
 from . import options as o
-from .output import Progress, Writable, emit, show, write_json, write_line, write_page
-
-if TYPE_CHECKING:
-    from datetime import datetime
-
-    from ..app.judging.verdicts import NonDetection, VerdictInput
-    from ..config import Settings
-    from ..store import Store
+from .output import Progress, Writable, emit, show, write_json, write_line, write_lines, write_page
 
 
 def verdict(
@@ -44,13 +59,13 @@ def verdict(
     as_json: o.AsJson = False,
 ) -> None:
     """Judge a detection, report a missed one, or confirm a silence."""
-    from ..app.judging.verdicts import VerdictInput
-    from ..app.stored_events import note_looks
-    from ..errors import BadUsage
-    from ..store import open_store
-
-    check_choice(detection, missed, correct_silence, file, second, listed)
-    if (listed or (detection and not said)) and (why or by or blind or at):
+    is_list = listed or bool(detection and not said)
+    if [bool(each) for each in (detection, missed, correct_silence, file, second, listed)].count(True) != 1:
+        raise BadUsage(
+            "expected exactly one of DETECTION confirmed, DETECTION false_alarm, --missed PATTERN, "
+            "--correct-silence PATTERN, --file CSV, --second or --list"
+        )
+    if is_list and (why or by or blind or at):
         raise BadUsage(
             "missing verdict: expected DETECTION confirmed or DETECTION false_alarm; nothing was saved"
         )
@@ -60,74 +75,37 @@ def verdict(
         if second:
             show_second(opened, judge, settings, as_json=as_json)
             return
-        if listed or (detection and not said):
-            list_verdicts(opened, detection, as_json=as_json)
+        if is_list:
+            o.note_all(opened, "verdicts")
+            if detection:
+                judging.find_detection(opened, detection)
+            known = opened.verdicts(detection or None)
+            lines = [verdict_line(each) for each in known] or ["no verdicts"]
+            emit((each.to_dict() for each in known), lines, as_json=as_json)
             return
         note_looks(opened, "verdict", [None], at=o.now(), who=judge, why=why, subject=subject or None)
         if file:
-            save_file(opened, file, settings, judge, when, as_json=as_json)
-            return
-        of: str | NonDetection = detection
-        if not detection:
-            names = (missed or correct_silence, subject, first, last, source)
-            of = silence(opened, names, key, is_pseudonym=is_pseudonym)
-        word = said or ("missed" if missed else "correct_silence")
-        save_verdict(opened, VerdictInput(word, judge, when, of, why, blind), settings, as_json=as_json)
-
-
-def silence(store: Store, names: Sequence[str], key: str, *, is_pseudonym: bool) -> NonDetection:
-    """The stretch without a detection, by the names that the store has: a private one has its own."""
-    from ..app.judging.verdicts import NonDetection
-    from ..app.stored_events import stored_event, stored_name, stored_source
-
-    pattern, subject, first, last, source = names
-    name = stored_name(store, o.whom(subject, is_pseudonym), key) if subject else ""
-    if not is_pseudonym:
-        first, last = (stored_event(store, event, key) for event in (first, last))
-    return NonDetection(pattern, name, first, last, stored_source(store, source, key))
-
-
-def check_choice(*choices: object) -> None:
-    """BadUsage unless exactly one thing is asked for."""
-    from ..errors import BadUsage
-
-    if [bool(choice) for choice in choices].count(True) != 1:
-        raise BadUsage(
-            "expected exactly one of DETECTION confirmed, DETECTION false_alarm, --missed PATTERN, "
-            "--correct-silence PATTERN, --file CSV, --second or --list"
-        )
-
-
-def save_verdict(store: Store, said: VerdictInput, settings: Settings, *, as_json: bool) -> None:
-    """Save one verdict, and show it."""
-    from ..app.judging.verdicts import check_verdict, save_verdicts
-
-    verdict = check_verdict(store, said, settings, now=o.now())
-    saved = save_verdicts(store, [verdict])
-    known = "" if saved.added else "  (already known)"
-    emit([verdict.to_dict()], [verdict_line(verdict) + known], as_json=as_json)
-    settle_old(store, settings, as_json=as_json)
-
-
-def save_file(
-    store: Store, path: str, settings: Settings, judge: str, at: datetime, *, as_json: bool
-) -> None:
-    """Save the verdicts of a file, and say how many."""
-    from ..app.judging.verdicts import read_verdicts, save_verdicts
-
-    with Progress().checking("checking the verdicts"):
-        saved = save_verdicts(store, read_verdicts(path, store, settings, by=judge, at=at, now=o.now()))
-    line = f"{plural(saved.added, 'verdict')} added; already known: {saved.repeated:,}"
-    emit([saved], [line], as_json=as_json)
-    settle_old(store, settings, as_json=as_json)
-
-
-def settle_old(store: Store, settings: Settings, *, as_json: bool) -> None:
-    """Reduce old verdicts to counts, and say so."""
-    from ..app.judging.verdicts import settle
-    from ..config.settings import learning_in
-
-    settled = settle(store, settings, o.now())
+            with Progress().checking("checking the verdicts"):
+                new = judging.read_verdicts(file, opened, settings, by=judge, at=when, now=o.now())
+                saved = judging.save_verdicts(opened, new)
+            line = f"{plural(saved.added, 'verdict')} added; already known: {saved.repeated:,}"
+            emit([saved], [line], as_json=as_json)
+        else:
+            of: str | judging.NonDetection = detection
+            if not detection:
+                # By the names that the store has: a private one has its own.
+                name = stored_name(opened, o.whom(subject, is_pseudonym), key) if subject else ""
+                if not is_pseudonym:
+                    first, last = (stored_event(opened, event, key) for event in (first, last))
+                where = stored_source(opened, source, key)
+                of = judging.NonDetection(missed or correct_silence, name, first, last, where)
+            word = said or ("missed" if missed else "correct_silence")
+            judged = judging.VerdictInput(word, judge, when, of, why, blind)
+            checked = judging.check_verdict(opened, judged, settings, now=o.now())
+            added = judging.save_verdicts(opened, [checked]).added
+            line = verdict_line(checked) + ("" if added else "  (already known)")
+            emit([checked.to_dict()], [line], as_json=as_json)
+        settled = judging.settle(opened, settings, o.now())
     if settled and not as_json:
         days = learning_in(settings)["history_retention_days"]
         what = f"{plural(settled, 'verdict')} older than {days} days reduced to counts"
@@ -136,10 +114,7 @@ def settle_old(store: Store, settings: Settings, *, as_json: bool) -> None:
 
 def show_second(store: Store, judge: str, settings: Settings, *, as_json: bool) -> None:
     """Show the next detection for a second judge, without the verdicts of others."""
-    from ..app.judging.accuracy import second_judge_queue
-    from ..app.stored_events import note_looks
-
-    waiting = second_judge_queue(store, judge, settings)
+    waiting = verdicts.second_look(judge, store=store, settings=settings)
     if not waiting:
         if not as_json:
             write_line(f"no detection needs a second verdict by {judge}")
@@ -149,24 +124,10 @@ def show_second(store: Store, judge: str, settings: Settings, *, as_json: bool) 
     if as_json:
         write_json(detection.to_dict())
         return
-    from ..report.text import detection_parts
-
     untimed = {source.name for source in store.sources().values() if not source.timed}
     how = f"ethogram verdict {detection.id} confirmed|false_alarm --blind --by {judge} --store ..."
     parts = detection_parts(detection, timed=detection.source not in untimed, verbose=True)
     show(*parts, "", f"{plural(len(waiting), 'detection')} waiting. To judge: {how}")
-
-
-def list_verdicts(store: Store, detection: str, *, as_json: bool) -> None:
-    """List all verdicts, or those on one detection, oldest first."""
-    o.note_all(store, "verdicts")
-    if detection:
-        from ..app.judging.verdicts import find_detection
-
-        find_detection(store, detection)
-    verdicts = store.verdicts(detection or None)
-    lines = list(map(verdict_line, verdicts)) or ["no verdicts"]
-    emit((verdict.to_dict() for verdict in verdicts), lines, as_json=as_json)
 
 
 # --- accuracy -------------------------------------------------------------------------------
@@ -182,30 +143,16 @@ def accuracy(
     as_json: o.AsJson = False,
 ) -> None:
     """Show how often patterns were right, by verdicts."""
-    from ..app.judging.accuracy import (
-        accuracies,
-        agreement_record,
-        calibrations,
-        check_pattern,
-        judge_agreement,
-    )
-    from ..config.settings import learning_in
-    from ..errors import BadUsage
-    from ..store import open_store
-
     if html and not calibration:
         raise BadUsage("--html needs --calibration")
     settings = o.InputOptions(config=config).settings()
     with open_store(store) as opened:
-        if pattern:
-            check_pattern(opened, pattern, settings)
         if calibration:
-            calibrated = calibrations(opened, pattern or None, settings)
+            calibrated = verdicts.calibration(pattern or None, store=opened, settings=settings)
         else:
-            minimum = learning_in(settings)["accuracy_minimum"]
-            rows = accuracies(opened, pattern or None, minimum=minimum, silences=silences)
-            together = judge_agreement(opened, pattern or None)
-            blind = judge_agreement(opened, pattern or None, blind=True)
+            rows = verdicts.accuracy(pattern or None, store=opened, silences=silences, settings=settings)
+            together = verdicts.agreement(pattern or None, store=opened)
+            blind = verdicts.agreement(pattern or None, store=opened, blind=True)
     if not calibration:
         records: list[Writable] = [*rows, agreement_record(pattern or None, together, blind)]
         lines = accuracy_lines(rows, together, blind) if rows else [NO_VERDICTS]
@@ -217,3 +164,96 @@ def accuracy(
         write_page(html, calibration_page(calibrated))
     lines = [line for row in calibrated for line in calibration_lines(row)] or [NO_VERDICTS]
     emit(calibrated, lines, as_json=as_json)
+
+
+# --- learn -------------------------------------------------------------------------------------
+
+
+def learn(
+    pattern: o.PatternName = "",
+    store: Annotated[str, o.opt("Use the events and verdicts of this store.", "--store", metavar="URL")] = "",
+    accept: Annotated[bool, o.opt("Apply the newest proposal for the pattern.", "--accept")] = False,
+    undo: Annotated[bool, o.opt("Undo the newest change of the pattern.", "--undo")] = False,
+    listed: Annotated[bool, o.opt("List all changes so far.", "--list")] = False,
+    by: o.By = "",
+    as_of: Annotated[str, o.opt("Use events up to this time (default: all).", metavar="TIME")] = "",
+    config: o.Config = "",
+    as_json: o.AsJson = False,
+) -> None:
+    """Propose a better parameter where verdicts show too many errors.
+
+    Nothing changes before it is accepted, unless the settings allow small steps (learning.automatic).
+    """
+    if [accept, undo, listed].count(True) > 1 or ((accept or undo) and not pattern):
+        raise BadUsage(
+            "expected at most one of --accept, --undo and --list; --accept and --undo need a PATTERN"
+        )
+    options = o.InputOptions(as_of=as_of, config=config)
+    loaded, judge, until = options.loaded(), by or o.user_name(), options.moment()
+    if listed:
+        changes = [
+            replace(change, number=number)
+            for number, change in enumerate(read_changes(loaded.learned), start=1)
+            if not pattern or change.pattern == pattern
+        ]
+        lines = [
+            f"{change.number}  {stamp(change.at)}  {change_line(change)}"
+            + (f", undoes {change.undoes}" if change.undoes else "")
+            for change in changes
+        ]
+        emit(changes, lines or ["nothing learned yet"], as_json=as_json)
+        return
+    if undo:
+        report_change(learning.undo(pattern, loaded, by=judge, at=o.now()), loaded, as_json=as_json)
+        return
+    with open_store(store) as opened:
+        if accept:
+            change = learning.accept(opened, pattern, loaded, by=judge, at=o.now())
+            report_change(change, loaded, as_json=as_json)
+            return
+        names = [pattern] if pattern else learning.judged_patterns(opened)
+        if not names and not as_json:
+            write_line(NO_VERDICTS)
+        for name in names:
+            propose(opened, name, loaded, until, named=bool(pattern), as_json=as_json)
+
+
+def propose(
+    store: Store, pattern: str, loaded: Loaded, as_of: datetime | None, *, named: bool, as_json: bool
+) -> None:
+    """Look for a proposal for one pattern and report it; apply it where the settings allow that.
+
+    `named`: the pattern was asked for by name, so that it is an error where there is none.
+    """
+    at = o.now()
+    with Progress().checking(f"replaying {pattern} with other parameters"):
+        try:
+            lesson = learn_pattern(store, pattern, loaded.settings, at=at, as_of=as_of)
+        except BadPattern:
+            if named:
+                raise
+            lesson = LearningResult(
+                NoProposal(pattern, "no pattern of that name can be read any more"), "", at
+            )
+    result: Change | str | None = None
+    if isinstance(lesson.outcome, Proposal) and learning_in(loaded.settings)["automatic"]:
+        result = apply_step(lesson.outcome, loaded, at=at)
+    not_changed = result if isinstance(result, str) else None
+    change = None if result is None or isinstance(result, str) else result
+    if as_json:
+        write_json(learning_record(lesson, not_changed=not_changed))
+        if change is not None:
+            write_json(change.to_dict())
+        return
+    write_lines(lesson_lines(lesson, at))
+    if not_changed is not None:
+        write_line(f"  not applied automatically: {not_changed}")
+    elif change is not None:
+        report_change(change, loaded, as_json=False)
+
+
+def report_change(change: Change, loaded: Loaded, *, as_json: bool) -> None:
+    """Report a change that was just made."""
+    what = "undone" if change.undoes else "changed"
+    line = f"{what}: {change_line(change)}, in {printable(str(loaded.learned))}"
+    emit([change.to_dict()], [line], as_json=as_json)

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
+from ..app.analyze import load_library
+from ..app.explain import Question
+from ..app.explain import why as explain
+from ..config import Loaded, Settings
+from ..errors import BadUsage, did_you_mean
+from ..language.program import Program
+from ..models.detection import base_pattern
+from ..patterns.library import Library
+from ..report.explain import why_parts
 from . import options as o
 from .output import Progress, show, write_json
-
-if TYPE_CHECKING:
-    from ..config import Loaded, Settings
-    from ..language.program import Program
-    from ..patterns.library import Library
 
 
 def why(
@@ -29,16 +33,12 @@ def why(
     parameters: o.Parameters = o.NONE,
 ) -> None:
     """Explain why a pattern did or did not match for a subject."""
-    from ..app.explain import Question
-    from ..app.explain import why as explain
-    from ..report.explain import why_parts
-
     options = o.InputOptions(paths, as_of, config, source, skip_bad, scorers, parameters, as_json=as_json)
     moment, loaded = options.moment(), options.loaded()
     settings = loaded.settings
     library, programs = load_pattern(pattern, loaded)
     progress = Progress()
-    batch = options.read(library, settings, progress)
+    batch = options.read(library.kinds, settings, progress)
     question = Question(subject, target or None, thread or None, at or None)
     with progress.checking("explaining"):
         answers = explain(question, library, batch, programs=programs, as_of=moment, settings=settings)
@@ -54,10 +54,6 @@ def load_pattern(pattern: str, settings: Settings | Loaded) -> tuple[Library, li
 
     BadPattern or BadUsage where there is no such pattern, or more than one.
     """
-    from ..app.analyze import load_library
-    from ..errors import BadUsage, did_you_mean
-    from ..models.detection import base_pattern
-
     is_file = pattern.endswith((".yaml", ".yml"))
     library = load_library([pattern if is_file else base_pattern(pattern)], settings)
     if len(library) != 1:

@@ -12,13 +12,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from ..errors import BadConfig, BadUsage, Fault
-from ..files import write_whole
+from ..errors import BadConfig, Fault
 from ..language.yaml_source import plain, read_yaml_file
 from ..models import format_time
 from ..risk.changes import Change, Changes, in_force
 from .checks import Check, Place, Report, check_file, items, mapping, number, position, time, wrong
-from .trust import keep_trust, may_stay_trusted
+from .trust import write_for_user
 
 LEARNED_FILE = "ethogram.learned.yaml"
 HEAD = """# Learned from verdicts, laid over ethogram.yaml. `ethogram learn` writes it, and with --undo takes
@@ -45,13 +44,7 @@ def read_changes(path: Path) -> Changes:
 
 def write_changes(path: Path, changes: Changes) -> None:
     """Replace the content of the file, all or nothing."""
-    is_ours = may_stay_trusted(path)
-    try:
-        write_whole(path, _lines(changes), mode=0o666)
-    except OSError as error:
-        raise BadUsage(f"{path} cannot be written: {error.strerror}") from None
-    if is_ours:
-        keep_trust(path)
+    write_for_user(path, _lines(changes))
 
 
 def _lines(changes: Changes) -> Iterator[str]:
@@ -89,10 +82,6 @@ def _earlier(value: Any, place: Place, report: Report) -> Any:
     return wrong(value, "the number of an earlier change, counted from 1", place, report)
 
 
-def _anything(value: Any, place: Place, report: Report) -> Any:
-    return value
-
-
 _CHANGE: dict[str, Check] = {
     "at": time, "by": _text, "pattern": _text, "parameter": _text,
     "old": number(), "new": number(), "undoes": _earlier, "why": _text,
@@ -100,7 +89,7 @@ _CHANGE: dict[str, Check] = {
 _CHANGES = items(mapping(_CHANGE, required=list(_CHANGE)[:6]))
 _FILE = mapping(
     {
-        "parameters": _anything,
+        "parameters": lambda value, place, report: value,
         "changes": lambda value, place, report: () if value is None else _CHANGES(value, place, report),
     }
 )

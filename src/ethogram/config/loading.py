@@ -182,7 +182,13 @@ class _Loader:
             (below if is_trusted else above).append(layer)
         elif file is not None:
             below.append(read_layer(file, self.faults))
-        learned, is_named = learned_path([*below, *over], file, self.folder)
+        learned = Path(self.folder, LEARNED_FILE) if file is None else Path(file).with_name(LEARNED_FILE)
+        is_named = False
+        for layer in (*below, *over):
+            learning = layer.values.get("learning")
+            if isinstance(learning, Mapping) and isinstance(learning.get("file"), str):
+                # In a file that was itself only found, `learning.file` names nothing.
+                learned, is_named = Path(learning["file"]), not layer.discovered
         if is_discovered and not is_named and os.path.lexists(learned):
             below.append(self.reviewed(str(learned), read_learned)[0])
         else:
@@ -275,20 +281,6 @@ class _Loader:
         if self.faults:
             raise BadConfig(self.faults, more=more)
         return Settings(**values), origins
-
-
-def learned_path(layers: Iterable[Layer], file: str | None, folder: str) -> tuple[Path, bool]:
-    """The file of learned parameters: `learning.file`, or beside the settings file, or in the folder.
-
-    And whether somebody named it: in a file that was itself only found, `learning.file` does not count.
-    """
-    path = Path(folder, LEARNED_FILE) if file is None else Path(file).with_name(LEARNED_FILE)
-    is_named = False
-    for layer in layers:
-        learning = layer.values.get("learning")
-        if isinstance(learning, Mapping) and isinstance(learning.get("file"), str):
-            path, is_named = Path(learning["file"]), not layer.discovered
-    return path, is_named
 
 
 def _remedy(file: str, folder: str) -> str:

@@ -8,12 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import BadConfig, BadUsage, did_you_mean
-from ..files import write_whole
 from ..language.yaml_source import plain, read_yaml_file
 from ..models import format_time
 from ..models.mute import CRITERIA, Mute, mute_id
 from .checks import MISSING, Check, Place, Report, check_file, items, mapping, time, wrong
-from .trust import keep_trust, may_stay_trusted
+from .trust import write_for_user
 
 MAX_TEXT = 500
 """Characters of a glob or a reason."""
@@ -67,14 +66,12 @@ def _check_text(value: Any, place: Place, report: Report) -> Any:
     return wrong(value, f"a text of 1 to {MAX_TEXT} characters", place, report)
 
 
-def _check_forever(value: Any, place: Place, report: Report) -> Any:
-    return True if value in ("true", "True") else wrong(value, "true or left out", place, report)
-
-
 _ENTRY: dict[str, Check] = {
     **dict.fromkeys((*CRITERIA, "reason"), _check_text),
     **dict.fromkeys(("until", "added"), time),
-    "forever": _check_forever,
+    "forever": lambda value, place, report: (
+        True if value in ("true", "True") else wrong(value, "true or left out", place, report)
+    ),
 }
 
 
@@ -127,10 +124,4 @@ def _write(path: Path, content: Any) -> None:
     yaml.width = 1_000
     text = io.StringIO()
     yaml.dump(content, text)
-    is_ours = may_stay_trusted(path)
-    try:
-        write_whole(path, [text.getvalue()], mode=0o666)
-    except OSError as error:
-        raise BadUsage(f"{path} cannot be written: {error.strerror}") from None
-    if is_ours:
-        keep_trust(path)
+    write_for_user(path, [text.getvalue()])

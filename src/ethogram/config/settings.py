@@ -19,24 +19,7 @@ from ..models.constants import FUSION_WEIGHTS, NORMALIZATION, RESOURCES, SEVERIT
 from ..models.limits import Limits
 from ..models.severity import SEVERITIES
 from ..models.slotted import dataclass, field
-from .checks import (
-    Check,
-    Keys,
-    Place,
-    bad_option_name,
-    bad_signal_name,
-    check_for,
-    duration,
-    half_life,
-    helplines,
-    hours,
-    option,
-    region,
-    section_types,
-    selectors,
-    time_zone,
-    version_or_file,
-)
+from . import checks
 
 LIMITS: Mapping[str, int] = MappingProxyType(asdict(Limits()))
 """How large input may be; models/limits.py says what each is."""
@@ -46,7 +29,7 @@ Text = Annotated[str, Meta(pattern=r"\S")]
 Texts = tuple[Text, ...]
 Selectors = Annotated[
     tuple[str, ...],
-    selectors,
+    checks.selectors,
     Meta(extra_json_schema={"items": {"type": "string", "pattern": r"\S", "not": {"pattern": r"\.py$"}}}),
 ]
 """Patterns by name, glob, file or folder: settings never run code."""
@@ -59,7 +42,7 @@ Weight = Annotated[float, Meta(ge=0, le=10)]
 Multiplier = Annotated[float, Meta(ge=1)]
 Duration = Annotated[
     int,
-    duration,
+    checks.duration,
     Meta(
         description="A duration: 90s, 30m, 48h, 7d or 2w.",
         extra_json_schema={"type": "string", "pattern": rf"^\s*{_DURATION}"},
@@ -68,7 +51,7 @@ Duration = Annotated[
 """Microseconds; '30m' in the file."""
 HalfLife = Annotated[
     int,
-    half_life,
+    checks.half_life,
     Meta(
         description="A duration above 0: 12h, 7d or 2w.",
         extra_json_schema={"type": "string", "pattern": rf"^\s*(?=[^1-9]*[1-9]){_DURATION}"},
@@ -76,7 +59,7 @@ HalfLife = Annotated[
 ]
 Hours = Annotated[
     tuple[int, ...],
-    hours,
+    checks.hours,
     Meta(
         min_length=2,
         max_length=2,
@@ -88,11 +71,13 @@ Hours = Annotated[
 ]
 VersionOrFile = Annotated[
     str,
-    version_or_file,
+    checks.version_or_file,
     Meta(extra_json_schema={"type": ["integer", "string"], "minimum": 0, "pattern": r"\S"}),
 ]
-Option = Annotated[Any, option, Meta(extra_json_schema={"type": ["string", "number", "boolean", "object"]})]
-OptionName = Keys(bad_name=bad_option_name)
+Option = Annotated[
+    Any, checks.option, Meta(extra_json_schema={"type": ["string", "number", "boolean", "object"]})
+]
+OptionName = checks.Keys(bad_name=checks.bad_option_name)
 Normalization = Annotated[str, one_of(*NORMALIZATION)]
 Resource = Annotated[str, one_of(*RESOURCES)]
 
@@ -125,11 +110,11 @@ class UsageSettings(InputStruct, forbid_unknown_fields=True):
     """A version of the cohort's table, or a file."""
     night: Hours = (2, 5)
     """From which hour to which it is night, on the person's own clock."""
-    region: Annotated[str, region, Meta(pattern=r"\S")] | None = None
+    region: Annotated[str, checks.region, Meta(pattern=r"\S")] | None = None
     """A country or a part of it: DE, US-CA."""
-    helplines: Annotated[Mapping[str, Text], helplines] = MappingProxyType({})
+    helplines: Annotated[Mapping[str, Text], checks.helplines] = MappingProxyType({})
     """What to offer, by region."""
-    weights: Annotated[Mapping[str, Ratio], Keys(*FUSION_WEIGHTS)] = FUSION_WEIGHTS
+    weights: Annotated[Mapping[str, Ratio], checks.Keys(*FUSION_WEIGHTS)] = FUSION_WEIGHTS
     """How much each score counts in the fused one."""
     quiet_limit: Positive | UnsetType = UNSET
     usual_limit: Positive | UnsetType = UNSET
@@ -144,7 +129,7 @@ class ConversationSettings(InputStruct, forbid_unknown_fields=True):
 
     embedder: Annotated[str, one_of("static")] | None = "static"
     """What compares texts; null: nothing does."""
-    weights: Annotated[Mapping[str, Weight], Keys(*SIGNALS)] = MappingProxyType({})
+    weights: Annotated[Mapping[str, Weight], checks.Keys(*SIGNALS)] = MappingProxyType({})
     """How much each signal counts, 1 where it is not named."""
     half_life: Duration = 12 * 3600 * 1_000_000
     """How quickly risk is forgotten."""
@@ -155,7 +140,7 @@ class ConversationSettings(InputStruct, forbid_unknown_fields=True):
 class RiskSettings(InputStruct, forbid_unknown_fields=True):
     """How detections add up to a risk; docs/risk.md."""
 
-    weights: Annotated[Mapping[str, Ratio], Keys(*SEVERITIES)] = SEVERITY_WEIGHTS
+    weights: Annotated[Mapping[str, Ratio], checks.Keys(*SEVERITIES)] = SEVERITY_WEIGHTS
     """What a new and certain detection of each level makes."""
     half_life: HalfLife = 7 * 86_400_000_000
     """How fast a detection fades."""
@@ -233,10 +218,11 @@ class Settings:
     scorers: Mapping[str, Text] = field(default_factory=dict)
     """Whose readings count: signal -> scorer; '*' for every signal not named."""
     signals: Annotated[
-        Mapping[str, Annotated[str, one_of("number", "category")]], Keys(bad_name=bad_signal_name)
+        Mapping[str, Annotated[str, one_of("number", "category")]],
+        checks.Keys(bad_name=checks.bad_signal_name),
     ] = field(default_factory=dict)
     """Signals of your own scorers: name -> number or category."""
-    time_zone: Annotated[str, time_zone, Meta(pattern=r"\S")] | None = None
+    time_zone: Annotated[str, checks.time_zone, Meta(pattern=r"\S")] | None = None
     """Where subjects live who do not say; null: not known."""
     session_inactivity: Duration = 30 * 60 * 1_000_000
     """The longest pause inside one session."""
@@ -260,7 +246,7 @@ class Settings:
     """How steps are compared with the goal: basic (words and paths) or advanced (parts of words too)."""
     resources_monitored: tuple[Resource, ...] = ()
     """Which of the resources that runs use are read; none named: all."""
-    resource_limits: Annotated[Mapping[str, Positive], Keys(*RESOURCES)] = field(default_factory=dict)
+    resource_limits: Annotated[Mapping[str, Positive], checks.Keys(*RESOURCES)] = field(default_factory=dict)
     """How much of each resource there is: resource -> number."""
     lateness: Duration = 0
     """How long a live event may wait for an earlier one."""
@@ -270,7 +256,7 @@ class Settings:
     """Histories of each kind that a watch holds; those longest without an event are let go first."""
     source: Text = "input"
     """The name of the source, for events that do not say."""
-    limits: Annotated[Mapping[str, Whole], Keys(*LIMITS)] = field(default_factory=lambda: dict(LIMITS))
+    limits: Annotated[Mapping[str, Whole], checks.Keys(*LIMITS)] = field(default_factory=lambda: dict(LIMITS))
     """How large input may be."""
     memory: Whole = 400_000_000
     """About how many bytes of events are held in memory; more go through a temporary folder."""
@@ -318,16 +304,16 @@ SETTINGS = tuple(Settings.__dataclass_fields__)
 @cache
 def setting_types() -> Mapping[str, Any]:
     """The type of every setting, by name."""
-    return section_types(Settings)
+    return checks.section_types(Settings)
 
 
 @cache
-def setting_check(name: str) -> Check:
+def setting_check(name: str) -> checks.Check:
     """The check of a setting."""
-    return check_for(setting_types()[name])
+    return checks.check_for(setting_types()[name])
 
 
-def is_duration(place: Place) -> bool:
+def is_duration(place: checks.Place) -> bool:
     """Whether the value at a place is a duration, or a mapping of durations.
 
     >>> is_duration(("lateness",)), is_duration(("risk", "half_lives", "stuck")), is_duration(("memory",))
@@ -344,11 +330,11 @@ def _durations() -> frozenset[str]:
                 yield prefix + name
             for meta in getattr(hint, "__metadata__", ()):
                 if isinstance(meta, type):
-                    yield from names(section_types(meta), f"{prefix}{name}.")
+                    yield from names(checks.section_types(meta), f"{prefix}{name}.")
 
     return frozenset(names(setting_types(), ""))
 
 
 def _measures_time(hint: Any) -> bool:
     metas = getattr(hint, "__metadata__", ())
-    return duration in metas or half_life in metas or any(map(_measures_time, get_args(hint)))
+    return checks.duration in metas or checks.half_life in metas or any(map(_measures_time, get_args(hint)))

@@ -204,15 +204,19 @@ def revoke_trust(paths: Iterable[str]) -> None:
     write_record({path: entry for path, entry in read_record()[0].items() if path not in gone})
 
 
-def may_stay_trusted(path: Path) -> bool:
-    """Whether a file that a command is about to write for the user is new or trusted."""
-    return not os.path.lexists(path) or trust_of(path, read_record()[0].get).status == "trusted"
+def write_for_user(path: Path, content: Iterable[str]) -> None:
+    """Write a file for the user, all or nothing; it is trusted then where it was before, or is new.
 
-
-def keep_trust(path: Path) -> None:
-    """Trust a file that a command has just written; without a record it stays untrusted."""
-    with suppress(BadInput):
-        add_trust({key_of(path): digest_of(path)})
+    BadUsage where it cannot be written. Without a record it stays untrusted.
+    """
+    is_ours = not os.path.lexists(path) or trust_of(path, read_record()[0].get).status == "trusted"
+    try:
+        write_whole(path, content, mode=0o666)
+    except OSError as error:
+        raise BadUsage(f"{path} cannot be written: {error.strerror}") from None
+    if is_ours:
+        with suppress(BadInput):
+            add_trust({key_of(path): digest_of(path)})
 
 
 def key_of(path: str | Path) -> str:

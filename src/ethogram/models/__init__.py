@@ -60,13 +60,9 @@ __all__ = [
 ]
 
 _HOMES = {
-    "STATES": "detection",
-    "VERDICTS": "verdict",
-    "Detection": "detection",
-    "Evidence": "detection",
+    **dict.fromkeys(("STATES", "Detection", "Evidence", "detection_id"), "detection"),
+    **dict.fromkeys(("VERDICTS", "Verdict"), "verdict"),
     "Risk": "risk",
-    "Verdict": "verdict",
-    "detection_id": "detection",
 }
 
 

@@ -51,8 +51,10 @@ def shown_evidence(detection: Detection, rows: int) -> list[tuple[int, Evidence]
 # --- axis -----------------------------------------------------------------------------------
 
 DAY = 86_400
-STEPS = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200)
-DAYS = (1, 2, 4, 7, 14)
+STEPS = (
+    *(1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200),
+    *(days * DAY for days in (1, 2, 4, 7, 14)),
+)
 MONTH_STEPS = (1, 2, 3, 6, 12, 24, 60, 120, 240, 600, 1200, 6000, 12000)
 MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 ABOUT = 6
@@ -96,10 +98,6 @@ def ticks(axis: Axis) -> list[tuple[float, str]]:
     for step in STEPS:
         if seconds / step <= ABOUT:
             return [(axis.place(moment(at)), _clock(moment(at), step)) for at in _even(axis, step * SECOND)]
-    for days in DAYS:
-        if seconds / (days * DAY) <= ABOUT:
-            even = _even(axis, days * DAY * SECOND)
-            return [(axis.place(moment(at)), _day(moment(at))) for at in even]
     return list(_months(axis))
 
 
@@ -129,28 +127,11 @@ def _months(axis: Axis) -> Iterator[tuple[float, str]]:
 
 def _clock(at: datetime, step: int) -> str:
     if at.hour == at.minute == at.second == 0:
-        return _day(at)
+        return f"{at.day} {MONTHS[at.month - 1]}"
     return at.strftime("%H:%M:%S" if step < 60 else "%H:%M")
 
 
-def _day(at: datetime) -> str:
-    return f"{at.day} {MONTHS[at.month - 1]}"
-
-
 # --- subjects -------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class Drawn:
-    """The detections of one subject, with what is drawn behind them."""
-
-    who: Who
-    detections: tuple[Detection, ...]
-    lines: tuple[Trace, ...]
-    moments: tuple[datetime, ...]
-    as_of: datetime
-    axis: Axis
-    rows: int
 
 
 def chart(
@@ -159,7 +140,7 @@ def chart(
     """The whole chart. `numbers` are those by which subjects are filtered."""
     groups = grouped(detections)
     rows = rows_for(len(detections))
-    cards = [card(drawn_of(who, own, traces, as_of, rows), numbers[who]) for who, own in groups[:SUBJECTS]]
+    cards = [card(who, own, traces, as_of, rows, numbers[who]) for who, own in groups[:SUBJECTS]]
     return join([*cards, *_others(groups[SUBJECTS:])])
 
 
@@ -176,38 +157,36 @@ def grouped(detections: Sequence[Detection]) -> list[tuple[Who, tuple[Detection,
     return [(who, tuple(by_subject[who])) for who in sorted(by_subject, key=gravity)]
 
 
-def drawn_of(
-    who: Who, detections: tuple[Detection, ...], traces: Traces, as_of: datetime, rows: int
-) -> Drawn:
-    """What is drawn of one subject."""
-    source, _ = who
-    end = traces.as_of.get(source, as_of)
-    moments = traces.moments.get(who, ())
-    ends = [detection.closed_at or end for detection in detections]
+def card(
+    who: Who, detections: Sequence[Detection], traces: Traces, as_of: datetime, most: int, index: int
+) -> Markup:
+    """One subject: its detections with at most so much evidence each, and what lies behind them."""
+    source, subject = who
+    end, moments = traces.as_of.get(source, as_of), traces.moments.get(who, ())
     proofs = [evidence.at for detection in detections for evidence in detection.evidence]
-    opened = (detection.opened_at for detection in detections)
-    axis = axis_of([*moments, *ends, *proofs, *opened], timed=source not in traces.untimed)
-    lines = tuple(trace for trace in traces.lines if (trace.source, trace.subject) == who)
-    return Drawn(who, detections, lines, moments, end, axis, rows)
-
-
-def card(drawn: Drawn, index: int) -> Markup:
-    """One subject."""
-    marks = ticks(drawn.axis)
-    rows = [lane(own, drawn.axis, drawn.as_of, drawn.rows) for own in by_pattern(drawn.detections)]
+    ends = [at for detection in detections for at in (detection.opened_at, detection.closed_at or end)]
+    axis = axis_of([*moments, *ends, *proofs], timed=source not in traces.untimed)
+    marks = ticks(axis)
+    rows = [lane(own, axis, end, most) for own in by_pattern(detections)]
     signals: dict[str, list[Trace]] = {}
-    for trace in drawn.lines:
-        signals.setdefault(trace.signal, []).append(trace)
-    shown = sorted(signals)[:SIGNALS]
-    rows += [line(name, signals[name], drawn.detections, drawn.axis) for name in shown]
-    if drawn.moments:
-        rows.append(rug(drawn.moments, drawn.axis))
+    for trace in traces.lines:
+        if (trace.source, trace.subject) == who:
+            signals.setdefault(trace.signal, []).append(trace)
+    rows += [line(name, signals[name], detections, axis) for name in sorted(signals)[:SIGNALS]]
+    if moments:
+        rows.append(rug(moments, axis))
     rows += [grid(marks), axis_row(marks)]
     if len(signals) > SIGNALS:
         left = ", ".join(clean(name) for name in sorted(signals)[SIGNALS:])
         rows.append(tag("p", f"Not drawn: {clean(left)}", class_="note"))
-    body = tag("div", *rows, class_="rows")
-    return tag("section", _head(drawn), body, class_="subject", data_subject=index)
+    facts = [by_severity(detections)]
+    if moments:
+        facts.append(span(moments[0], moments[-1], timed=axis.timed))
+    if source != "input":
+        facts.append(clean(source, 60))
+    severity = highest(*(detection.severity for detection in detections))
+    head = tag("h3", mark(severity), tag("bdi", clean(subject, 80)), tag("small", " · ".join(facts)))
+    return tag("section", head, tag("div", *rows, class_="rows"), class_="subject", data_subject=index)
 
 
 def by_pattern(detections: Sequence[Detection]) -> list[list[Detection]]:
@@ -219,17 +198,6 @@ def by_pattern(detections: Sequence[Detection]) -> list[list[Detection]]:
         patterns.values(),
         key=lambda own: (-max(rank(detection.severity) for detection in own), own[0].pattern),
     )
-
-
-def _head(drawn: Drawn) -> Markup:
-    source, subject = drawn.who
-    severity = highest(*(detection.severity for detection in drawn.detections))
-    facts = [by_severity(drawn.detections)]
-    if drawn.moments:
-        facts.append(span(drawn.moments[0], drawn.moments[-1], timed=drawn.axis.timed))
-    if source != "input":
-        facts.append(clean(source, 60))
-    return tag("h3", mark(severity), tag("bdi", clean(subject, 80)), tag("small", " · ".join(facts)))
 
 
 def _others(groups: Sequence[tuple[Who, tuple[Detection, ...]]]) -> list[Markup]:
@@ -259,7 +227,16 @@ def lane(detections: Sequence[Detection], axis: Axis, as_of: datetime, rows: int
     places = rows_of(drawn, axis, as_of)
     for detection, row in zip(drawn, places, strict=True):
         y = ROW * row + ROW / 2
-        points = list(points_of(detection, axis, y, rows))[:room]
+        points = []
+        for index, evidence in shown_evidence(detection, rows)[:room]:
+            x, when = percent(axis.place(evidence.at)), stamp(evidence.at, timed=axis.timed)
+            words = f"{clean(evidence.step, 40)}, {when}, event {clean(evidence.event, 60)}"
+            if evidence.readings:
+                words += f": {pairs_text(evidence.readings)}"
+            reach = tag("circle", class_="reach", cx=x, cy=y, r=11)
+            shape = tag("use", href=f"#mark-{detection.severity}", x=x, y=y)
+            link = {"class_": "point", "href": f"#{detection_anchor(detection)}-{index}", "tabindex": 0}
+            points.append(tag("a", reach, shape, **link, role="link", aria_label=clean(words, 160)))
         room -= len(points)
         episodes.append(episode(detection, axis, y, as_of, points))
     title = title_of(first, 80)
@@ -315,30 +292,6 @@ def episode(detection: Detection, axis: Axis, y: float, as_of: datetime, points:
     )
 
 
-def points_of(detection: Detection, axis: Axis, y: float, rows: int) -> Iterator[Markup]:
-    """The evidence of one detection, as points that lead to its row in the list."""
-    for index, evidence in shown_evidence(detection, rows):
-        x = percent(axis.place(evidence.at))
-        yield tag(
-            "a",
-            tag("circle", class_="reach", cx=x, cy=y, r=11),
-            tag("use", href=f"#mark-{detection.severity}", x=x, y=y),
-            class_="point",
-            href=f"#{detection_anchor(detection)}-{index}",
-            tabindex=0,
-            role="link",
-            aria_label=point_label(evidence, timed=axis.timed),
-        )
-
-
-def point_label(evidence: Evidence, *, timed: bool) -> str:
-    """What a screen reader reads out about a point."""
-    words = (
-        f"{clean(evidence.step, 40)}, {stamp(evidence.at, timed=timed)}, event {clean(evidence.event, 60)}"
-    )
-    return clean(f"{words}: {pairs_text(evidence.readings)}" if evidence.readings else words, 160)
-
-
 # --- lines: the readings of one signal, and all events as ticks -----------------------------
 
 HEIGHT = 46
@@ -353,8 +306,23 @@ def line(signal: str, traces: Sequence[Trace], detections: Sequence[Detection], 
     values = [value for trace in traces for _, value in trace.points]
     low, high = domain(values)
     paths = [_path(trace, axis, low, high) for trace in traces]
-    dots = [dot for trace in traces if len(trace.points) <= DOTS for dot in _dots(trace, axis, low, high)]
-    proofs = _proofs(signal, detections, axis, low, high)
+
+    def dot(at: datetime, value: float, class_: str, r: float) -> Markup:
+        return tag("circle", class_=class_, cx=percent(axis.place(at)), cy=height_of(value, low, high), r=r)
+
+    few = [trace for trace in traces if len(trace.points) <= DOTS]
+    dots = [dot(at, value, "dot", 1.8) for trace in few for at, value in trace.points]
+    severities: dict[tuple[datetime, float], str] = {}
+    for detection in detections:
+        for evidence in detection.evidence:
+            value = evidence.readings.get(signal)
+            if isinstance(value, (int, float)):
+                severities[evidence.at, float(value)] = detection.severity
+    # Where the evidence lies on the line.
+    proofs = [
+        dot(at, value, f"proof l-{severity}", 3.6)
+        for (at, value), severity in list(severities.items())[:PROOFS]
+    ]
     ends = " – ".join(dict.fromkeys(value_text(value) for value in (min(values), max(values))))
     words = f"{clean(signal, 60)}: {plural(len(values), 'reading')}, {ends}"
     size = {"width": "100%", "height": HEIGHT}
@@ -405,35 +373,6 @@ def steps(points: Sequence[tuple[datetime, float]]) -> list[tuple[datetime, floa
     return corners
 
 
-def _dots(trace: Trace, axis: Axis, low: float, high: float) -> list[Markup]:
-    return [
-        tag("circle", class_="dot", cx=percent(axis.place(at)), cy=height_of(value, low, high), r=1.8)
-        for at, value in trace.points
-    ]
-
-
-def _proofs(
-    signal: str, detections: Sequence[Detection], axis: Axis, low: float, high: float
-) -> list[Markup]:
-    """Where the evidence lies on the line."""
-    severities: dict[tuple[datetime, float], str] = {}
-    for detection in detections:
-        for evidence in detection.evidence:
-            value = evidence.readings.get(signal)
-            if isinstance(value, (int, float)):
-                severities[evidence.at, float(value)] = detection.severity
-    return [
-        tag(
-            "circle",
-            class_=f"proof l-{severity}",
-            cx=percent(axis.place(at)),
-            cy=height_of(value, low, high),
-            r=3.6,
-        )
-        for (at, value), severity in list(severities.items())[:PROOFS]
-    ]
-
-
 def rug(moments: Sequence[datetime], axis: Axis) -> Markup:
     """One row of the chart: every event of the subject as a tick, so that silence is seen."""
     places = sorted({number(10 * axis.place(at)) for at in moments}, key=float)
@@ -452,10 +391,11 @@ def grid(marks: Marks) -> Markup:
 
 def axis_row(marks: Marks) -> Markup:
     """The words under the chart."""
-    words = (tag("text", text, x=percent(at), y=13, text_anchor=_anchor(at)) for at, text in marks)
+
+    def word(at: float, text: str) -> Markup:
+        anchor = "start" if at < 5 else "end" if at > 95 else "middle"
+        return tag("text", text, x=percent(at), y=13, text_anchor=anchor)
+
+    words = (word(at, text) for at, text in marks)
     plot = tag("svg", *words, class_="plot", width="100%", height=18, aria_hidden="true")
     return tag("div", tag("div", class_="label"), plot, class_="row axis")
-
-
-def _anchor(at: float) -> str:
-    return "start" if at < 5 else "end" if at > 95 else "middle"

@@ -5,13 +5,10 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from ..app.chat import COMBINED, Scored, changes, excerpt, reason_of, rises, standing
 from .wording import clean, plural, printable
-
-if TYPE_CHECKING:
-    from ..app.chat import Scored
-
 
 BLOCKS, ASCII = "▁▂▃▄▅▆▇█", "_.-:=+*#"
 """Heights of a sparkline, from risk 0 to 1; the second where the first cannot be written."""
@@ -45,7 +42,10 @@ class TurnWriter:
         self._risks: dict[str, list[float]] = {}
         self._last: str | None = None
         self._heights = heights()
-        self._coloured = is_coloured()
+        # Standard output is a terminal whose user has not turned colours off.
+        self._coloured = (
+            sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+        )
         self._explains = False
 
     def turn(self, turn: Scored) -> Iterator[str]:
@@ -64,14 +64,10 @@ class TurnWriter:
 
     def close(self) -> Iterator[str]:
         """How the numbers under the turns make up the risk, where there were any."""
-        from ..app.chat import COMBINED
-
         if self._explains:
             yield f"\n{COMBINED}"
 
     def _line(self, turn: Scored, risks: Sequence[float]) -> str:
-        from ..app.chat import excerpt
-
         name = turn.state.mode.name
         mode = f"{name:8}"
         if self._coloured and name in STYLES:
@@ -87,8 +83,6 @@ def reasons(turn: Scored, most: int) -> Iterator[tuple[str, str, str]]:
 
     Triples of a kind (up, down, kept, found), a heading and a text.
     """
-    from ..app.chat import changes, reason_of, standing
-
     moved = changes(turn, most)
     for change in moved:
         text = f"{clean(change.name)}: {clean(reason_of(change, turn.state))}"
@@ -115,8 +109,6 @@ def under(turn: Scored, *, signals: bool = False) -> Iterator[str]:
 
 def rises_text(record: Mapping[str, Any]) -> str:
     """From which turn each higher mode was reached."""
-    from ..app.chat import rises
-
     return ", ".join(f"{mode} from turn {turn}" for mode, turn in rises(record["first"]))
 
 
@@ -140,8 +132,3 @@ def heights() -> str:
     except (UnicodeEncodeError, LookupError):
         return ASCII
     return BLOCKS
-
-
-def is_coloured() -> bool:
-    """Whether standard output is a terminal whose user has not turned colours off."""
-    return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"

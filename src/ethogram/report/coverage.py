@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import json
+import shlex
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ..models.detection import base_pattern
 from .wording import clean, listed, mute_text, pairs_text, plural, ranked, title_of, until_text
 
 if TYPE_CHECKING:
     from ..app.result import Analysis
-    from ..engine.match import Insufficient
     from ..ingest import Gathered
-    from ..language.program import Program
     from ..models import Detection
     from ..models.mute import Mute
     from ..patterns.library import Library
@@ -125,8 +127,6 @@ def untrusted_answers(count: int) -> str:
 
 def family_of(library: Library) -> dict[str, str]:
     """Program -> folder of its pattern, for those that ship; others are the user's own."""
-    from pathlib import Path
-
     from ..patterns.library import SHIPPED
 
     def family(path: str) -> str:
@@ -142,7 +142,9 @@ def without_match(analysis: Analysis, library: Library, batch: Gathered) -> tupl
 
     A combination could have matched where all its parts could.
     """
+    from .. import registry
     from ..engine.combination import parts_meant
+    from ..language.history import belongs
 
     programs = {program.name: program for program in library.programs}
     checked = {row.pattern: row for row in analysis.checked}
@@ -150,8 +152,12 @@ def without_match(analysis: Analysis, library: Library, batch: Gathered) -> tupl
     def could_match(name: str) -> bool:
         program = programs[name]
         if not program.is_combination:
-            row = checked.get(name)
-            return is_applicable(program, batch) if row is None else row.histories > row.insufficient
+            if (row := checked.get(name)) is not None:
+                return row.histories > row.insufficient
+            # A part of a combination that was not selected: nobody counted its histories. Signals that are
+            # measured here count as present.
+            measured = any(signal in registry.signals for signal in program.signals)
+            return measured or any(belongs(program, event) for event in batch.events)
         parts = [[other for other in programs if parts_meant((part,), other)] for part in program.parts]
         needed = any if getattr(program.body, "kind", "") == "any_of" else all
         return needed(any(map(could_match, names)) for names in parts)
@@ -160,18 +166,6 @@ def without_match(analysis: Analysis, library: Library, batch: Gathered) -> tupl
     no_match = [row.pattern for row in silent if could_match(row.pattern)]
     missing = [row.pattern for row in silent if not row.insufficient and row.pattern not in no_match]
     return no_match, missing
-
-
-def is_applicable(program: Program, batch: Gathered) -> bool:
-    """Whether some event would be in one of its histories; signals measured here count as present.
-
-    For parts of combinations that were not selected: nobody counted their histories.
-    """
-    from .. import registry
-    from ..language.history import belongs
-
-    measured = any(name in registry.signals for name in program.signals)
-    return measured or any(belongs(program, event) for event in batch.events)
 
 
 def by_family(names: Iterable[str], families: Mapping[str, str]) -> dict[str, list[str]]:
@@ -206,7 +200,7 @@ def grouped(names: Iterable[str], families: Mapping[str, str]) -> str:
 
 def _files(names: Iterable[str]) -> int:
     """How many pattern files programs come from: `spiral.tokens` and `darvo@2` are no files of their own."""
-    return len({name.partition("@")[0].partition(".")[0] for name in names})
+    return len({base_pattern(name) for name in names})
 
 
 def insufficient_lines(analysis: Analysis, every: bool) -> Iterator[str]:
@@ -215,17 +209,15 @@ def insufficient_lines(analysis: Analysis, every: bool) -> Iterator[str]:
         return
     tail = "" if every else " (--insufficient lists each)"
     yield f"Insufficient data for {plural(len(analysis.insufficient), 'history')}{tail}:"
+    for each in analysis.insufficient if every else ():
+        name, who = clean(each.program.name), dict(zip(each.program.group_by, each.key, strict=True))
+        need = f", needs {each.need}" if each.need else ""
+        have = f"has {plural(each.have, 'event')}{need}"
+        yield f"  {name}: {pairs_text(who)}: {have}: {clean(each.reason)}"
     if every:
-        yield from (f"  {_history_line(each)}" for each in analysis.insufficient)
         return
     for (name, reason), n in sorted(analysis.insufficient.counts().items()):
         yield f"  {clean(name)}: {plural(n, 'history')}: {clean(reason)}"
-
-
-def _history_line(each: Insufficient) -> str:
-    who = pairs_text(dict(zip(each.program.group_by, each.key, strict=True)))
-    need = f", needs {each.need}" if each.need else ""
-    return f"{clean(each.program.name)}: {who}: has {plural(each.have, 'event')}{need}: {clean(each.reason)}"
 
 
 # --- muted ----------------------------------------------------------------------------------
@@ -279,18 +271,12 @@ def unused_lines(
         if evaluated is not None:
             yield f"Not used: {readings}; {clean(evaluated['scorer'])} was used instead"
         else:
-            yield f"Not used: {readings}. To use them: {_scorer_hint(scorer, named)}"
-
-
-def _scorer_hint(scorer: str, signals: Sequence[str]) -> str:
-    """The option and the setting by which a scorer's readings are used; of few signals, for those alone."""
-    import json
-    import shlex
-
-    by, chosen = clean(scorer), signals if len(signals) <= MOST else ["*"]
-    options = [shlex.quote(by if name == "*" else f"{name}={by}") for name in chosen]
-    entries = ", ".join(f"{json.dumps(name) if name == '*' else name}: {json.dumps(by)}" for name in chosen)
-    return f"{' '.join(f'--scorer {text}' for text in options)}, or in ethogram.yaml scorers: {{{entries}}}"
+            # Of few signals, the option and the setting for those alone.
+            by, chosen = clean(scorer), named if len(named) <= MOST else ["*"]
+            options = [f"--scorer {shlex.quote(by if name == '*' else f'{name}={by}')}" for name in chosen]
+            entries = [f"{json.dumps(name) if name == '*' else name}: {json.dumps(by)}" for name in chosen]
+            hint = f"{' '.join(options)}, or in ethogram.yaml scorers: {{{', '.join(entries)}}}"
+            yield f"Not used: {readings}. To use them: {hint}"
 
 
 def unmeasured_lines(analysis: Analysis) -> Iterator[str]:

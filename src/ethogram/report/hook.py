@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from ..agents.hook.status import OUTCOMES, PurgedRuns, WatchedPatterns
 from .wording import clean, plural
-
-if TYPE_CHECKING:
-    from ..agents.hook.status import PurgedRuns, WatchedPatterns
-
 
 Record = Mapping[str, Any]
 INSTALLED = {
@@ -56,7 +53,17 @@ def watched_lines(facts: Record) -> Iterator[str]:
 def status_lines(status: Record) -> Iterator[str]:
     """The whole status."""
     for place in status["installed"]:
-        yield from _place_lines(place)
+        yield f"{place['scope'].capitalize()}: {INSTALLED[place['installed']]} ({place['path']})"
+        if fault := place["fault"]:
+            where = ":".join(str(part) for part in (fault["line"], fault["column"]) if part)
+            yield f"  {where + ': ' if where else ''}{fault['message']}"
+        if place["command"]:
+            missing = "" if place["executable"] else "  (there is no such program: install again)"
+            yield f"  runs: {place['command']}{missing}"
+        if place["installed"] == "partly":
+            yield f"  missing: {', '.join(place['missing'])}; install again to add them"
+        if place["disabled"]:
+            yield "  disableAllHooks is true there, so no hook runs"
     yield from watched_lines(status)
     if path := status["settings"]["path"]:
         yield f"Settings: {path}"
@@ -65,30 +72,7 @@ def status_lines(status: Record) -> Iterator[str]:
     for fault in status["settings"]["faults"]:
         place = ":".join(str(part) for part in (fault["path"], fault["line"], fault["column"]) if part)
         yield f"  cannot be used: {place}: {fault['message']}"
-    yield from _state_lines(status["state"])
-    yield f"Plan for this folder: {PLANS[status['plan']['state']]}"
-    faults = status["faults"]
-    where = f", in {faults['path']}" if faults["count"] else ""
-    yield f"Internal errors: {faults['count'] or 'none'}{where}"
-    if faults["newest"]:
-        yield f"  newest: {clean(faults['newest'])}"
-
-
-def _place_lines(place: Record) -> Iterator[str]:
-    yield f"{place['scope'].capitalize()}: {INSTALLED[place['installed']]} ({place['path']})"
-    if fault := place["fault"]:
-        where = ":".join(str(part) for part in (fault["line"], fault["column"]) if part)
-        yield f"  {where + ': ' if where else ''}{fault['message']}"
-    if place["command"]:
-        missing = "" if place["executable"] else "  (there is no such program: install again)"
-        yield f"  runs: {place['command']}{missing}"
-    if place["installed"] == "partly":
-        yield f"  missing: {', '.join(place['missing'])}; install again to add them"
-    if place["disabled"]:
-        yield "  disableAllHooks is true there, so no hook runs"
-
-
-def _state_lines(state: Record) -> Iterator[str]:
+    state = status["state"]
     if state["fault"]:
         yield f"State: {state['path']} cannot be read ({clean(state['fault'])}); the next event sets it aside"
     elif state["bytes"]:
@@ -101,6 +85,12 @@ def _state_lines(state: Record) -> Iterator[str]:
         yield "  an older one could not be read and was set aside; purge removes it"
     if state["folder_fault"]:
         yield f"  cannot be written: {clean(state['folder_fault'])}; the hook stays silent until it can"
+    yield f"Plan for this folder: {PLANS[status['plan']['state']]}"
+    faults = status["faults"]
+    where = f", in {faults['path']}" if faults["count"] else ""
+    yield f"Internal errors: {faults['count'] or 'none'}{where}"
+    if faults["newest"]:
+        yield f"  newest: {clean(faults['newest'])}"
 
 
 def report_lines(interventions: Sequence[Record], report: Record, *, is_all: bool) -> Iterator[str]:
@@ -123,20 +113,13 @@ def report_lines(interventions: Sequence[Record], report: Record, *, is_all: boo
     yield ""
     yield "Effects (stopped: did not recur within 5 steps):"
     for effect in report["effects"]:
-        yield f"  {effect['pattern']}, {effect['rung']}: {_effect_text(effect)}"
-
-
-def _effect_text(effect: Record) -> str:
-    from ..agents.hook.status import OUTCOMES
-
-    parts = [f"given {effect['given']}"]
-    parts += [f"{name.replace('_', ' ')} {effect[name]}" for name in OUTCOMES]
-    text = ", ".join(parts)
-    if effect["share_stopped"] is not None:
-        text += f"; {effect['share_stopped']:.0%} stopped ({effect['low']:.0%} to {effect['high']:.0%})"
-    if effect["median_steps_to_stop"] is not None:
-        text += f", {effect['median_steps_to_stop']:g} steps after the first intervention (median)"
-    return text
+        counts = [f"{name.replace('_', ' ')} {effect[name]}" for name in OUTCOMES]
+        text = ", ".join([f"given {effect['given']}", *counts])
+        if effect["share_stopped"] is not None:
+            text += f"; {effect['share_stopped']:.0%} stopped ({effect['low']:.0%} to {effect['high']:.0%})"
+        if effect["median_steps_to_stop"] is not None:
+            text += f", {effect['median_steps_to_stop']:g} steps after the first intervention (median)"
+        yield f"  {effect['pattern']}, {effect['rung']}: {text}"
 
 
 def purge_lines(purged: PurgedRuns) -> Iterator[str]:

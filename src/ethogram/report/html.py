@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING, Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from ..models import SEVERITIES
+from ..app.result import Analysis
+from ..app.run_record import Run, RunEpisode
+from ..models import SEVERITIES, Detection, Evidence
 from . import charts, coverage, plots, runs, svg, wording
 from .charts import Who
 from .coverage import Coverage
@@ -22,9 +24,6 @@ from .wording import clean, plural, stamp
 if TYPE_CHECKING:
     from ..app.chat import Followed, Scored
     from ..app.judging.accuracy import Calibrated
-    from ..app.result import Analysis
-    from ..app.run_record import Run, RunEpisode
-    from ..models import Detection, Evidence
 
 
 TEMPLATES = Path(__file__).with_name("templates")
@@ -112,14 +111,30 @@ def page(
     detections = wording.ranked(shown) if analysis.as_of is not None else []
     patterns = sorted({(clean(detection.pattern), wording.title_of(detection, 80)) for detection in shown})
     subjects = sorted(((str(n), clean(who[1], 80)) for who, n in numbers.items()), key=lambda pair: pair[1])
-    hidden = analysis.muting.shown
+    hidden, untimed = analysis.muting.shown, analysis.traces.untimed
+    where = f"{plural(analysis.events, 'event')} of {plural(analysis.subjects, 'subject')}"
+    if analysis.as_of and not untimed:
+        where += f", as of {stamp(analysis.as_of)} UTC"
+    counts = Counter(detection.severity for detection in analysis.detections)
+
+    def period(detection: Detection) -> str:
+        return wording.span(detection.opened_at, detection.closed_at, timed=detection.source not in untimed)
+
+    def evidence_cells(detection: Detection, row: Evidence, excerpts: bool) -> list[str]:
+        when = stamp(row.at, timed=detection.source not in untimed)
+        readings = clean(wording.pairs_text(row.readings), 600)
+        cells = [clean(row.step, 60), when, clean(row.event, 80), readings]
+        return [*cells, clean(row.excerpt or "")] if excerpts else cells
+
     return render(
         "report.html",
         asset("style.css"),
         asset("script.js"),
         title="ethogram report",
         analysis=analysis,
-        **_header(analysis),
+        heading=plural(len(analysis.detections), "detection") if counts else "No detections",
+        where=where if analysis.events else "There are no events in this input.",
+        tiles=[(severity, counts[severity]) for severity in reversed(SEVERITIES)] if counts else [],
         detections=detections,
         rows=charts.rows_for(len(shown)),
         numbers=numbers,
@@ -133,8 +148,13 @@ def page(
             ("pattern", "Pattern", "all patterns", patterns[:OPTIONS]),
             ("subject", "Subject", "all subjects", subjects[:OPTIONS]),
         ],
-        chart=_chart(analysis, shown, numbers),
-        **_views(analysis.traces.untimed),
+        chart=charts.chart(shown, analysis.traces, analysis.as_of, numbers)
+        if detections and analysis.as_of
+        else Markup(""),
+        period=period,
+        evidence_cells=evidence_cells,
+        facts=detection_facts,
+        untimed=untimed,
         **_runs(runs, numbers if detections else {}),
         coverage=covered or Coverage(),
         reasons=sorted(analysis.insufficient.counts().items()),
@@ -148,40 +168,6 @@ def fragment(analysis: Analysis) -> str:
     """The page in a frame of its own, to stand in a notebook; nothing in it runs."""
     title = f"{plural(len(analysis.detections), 'detection')} by ethogram"
     return str(svg.tag("iframe", srcdoc=Markup.escape(page(analysis)), sandbox=True, title=title, **FRAME))
-
-
-def _header(analysis: Analysis) -> dict[str, Any]:
-    """How many detections in how many events."""
-    where = f"{plural(analysis.events, 'event')} of {plural(analysis.subjects, 'subject')}"
-    if analysis.as_of and not analysis.traces.untimed:
-        where += f", as of {stamp(analysis.as_of)} UTC"
-    counts = Counter(detection.severity for detection in analysis.detections)
-    return {
-        "heading": plural(len(analysis.detections), "detection") if counts else "No detections",
-        "where": where if analysis.events else "There are no events in this input.",
-        "tiles": [(severity, counts[severity]) for severity in reversed(SEVERITIES)] if counts else [],
-    }
-
-
-def _chart(analysis: Analysis, shown: Sequence[Detection], numbers: Mapping[Who, int]) -> Markup:
-    if not shown or analysis.as_of is None:
-        return Markup("")
-    return charts.chart(shown, analysis.traces, analysis.as_of, numbers)
-
-
-def _views(untimed: frozenset[str]) -> dict[str, Any]:
-    """What the templates ask about a detection, given the sources without times."""
-
-    def period(detection: Detection) -> str:
-        return wording.span(detection.opened_at, detection.closed_at, timed=detection.source not in untimed)
-
-    def evidence_cells(detection: Detection, row: Evidence, excerpts: bool) -> list[str]:
-        when = stamp(row.at, timed=detection.source not in untimed)
-        readings = clean(wording.pairs_text(row.readings), 600)
-        cells = [clean(row.step, 60), when, clean(row.event, 80), readings]
-        return [*cells, clean(row.excerpt or "")] if excerpts else cells
-
-    return {"period": period, "evidence_cells": evidence_cells, "facts": detection_facts, "untimed": untimed}
 
 
 def detection_facts(detection: Detection, muted: str | None) -> list[tuple[str, str]]:

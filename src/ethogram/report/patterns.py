@@ -20,25 +20,28 @@ Record = Mapping[str, Any]
 def pattern_rows(records: Iterable[Record]) -> Iterator[str]:
     """One line for each record of a list, in columns; those that are off say so."""
     rows = [
-        (
-            str(record["name"]),
-            _status(record),
-            str(record["shape"]),
-            ", ".join(record["severities"]),
-            str(record["title"]),
-        )
-        for record in records
+        (each["name"], _status(each), each["shape"], ", ".join(each["severities"]), each["title"])
+        for each in records
     ]
     return map(printable, aligned(rows))
 
 
 def pattern_lines(record: Record, origins: Mapping[str, str]) -> list[str]:
     """Everything of a full record that a person wants to read."""
+    from io import StringIO
+
+    from ruamel.yaml import YAML
+
+    writer, meaning = YAML(), StringIO()
+    writer.width = 100_000  # long expressions on one line
+    writer.indent(mapping=2, sequence=4, offset=2)
+    writer.dump(dict(record["meaning"]), meaning)
+    origin = origins.get(f"status.{record['name']}")
     lines = [
         f"{record['name']}: {record['title']}",
         record["description"] or "",
         "",
-        f"status: {_status(record)}{_origin(record, origins)}",
+        f"status: {_status(record)}" + ("" if origin is None else f", from {origin}"),
         f"severity: {', '.join(record['severities'])}",
         f"version: {', '.join(record['versions'].values())}",
         f"cause: {record['cause']}",
@@ -46,7 +49,7 @@ def pattern_lines(record: Record, origins: Mapping[str, str]) -> list[str]:
         f"file: {record['path']}",
         *_section("parameters", map(_parameter, record["parameters"])),
         "",
-        *_yaml(record["meaning"]),
+        *meaning.getvalue().splitlines(),
         *_text("explanation", record["explanation"]),
         *_section("false positives", record["false_positives"]),
         *_section("misses", record["misses"]),
@@ -65,11 +68,6 @@ def _status(record: Record) -> str:
     return f"{text}, {record['evidence']}" if record["evidence"] else text
 
 
-def _origin(record: Record, origins: Mapping[str, str]) -> str:
-    origin = origins.get(f"status.{record['name']}")
-    return "" if origin is None else f", from {origin}"
-
-
 def _parameter(record: Record) -> str:
     text = f"{record['name']}: {record['value']:g}, from "
     if record["from"] == "pattern file":
@@ -84,20 +82,6 @@ def _section(title: str, items: Iterable[str]) -> list[str]:
 
 def _text(title: str, text: str | None) -> list[str]:
     return ["", f"{title}: {text}"] if text else []
-
-
-def _yaml(data: Mapping[str, Any]) -> list[str]:
-    """Plain data as lines of YAML, long expressions on one line."""
-    from io import StringIO
-
-    from ruamel.yaml import YAML
-
-    writer = YAML()
-    writer.width = 100_000
-    writer.indent(mapping=2, sequence=4, offset=2)
-    out = StringIO()
-    writer.dump(dict(data), out)
-    return out.getvalue().splitlines()
 
 
 # --- backtests ------------------------------------------------------------------------------
@@ -197,7 +181,10 @@ def _split(split: str, rows: Sequence[Record]) -> Iterator[str]:
     counts = f"{plural(first['things'], 'label')} in {plural(first['groups'], 'group')}"
     yield f"{_split_name(split)}: {counts}, {plural(first['targets'], 'target')}"
     shown = [row for row in rows if row["marked"]]
-    trivial = {_alone(each["name"]): each for each in first["trivial"]}
+    trivial = {
+        "(marking all)" if each["name"] == "all" else f"({each['name']} alone)": each
+        for each in first["trivial"]
+    }
     width = max(len(text) for text in ("pattern", *trivial, *(row["pattern"] for row in shown)))
     yield f"  {'pattern':{width}}  marked  {HEAD}"
     for row in shown:
@@ -213,10 +200,6 @@ def _split(split: str, rows: Sequence[Record]) -> Iterator[str]:
 
 def _split_name(split: str) -> str:
     return "all" if split == "any" else f"split {split}"
-
-
-def _alone(name: str) -> str:
-    return "(marking all)" if name == "all" else f"({name} alone)"
 
 
 def unmarked(rows: Sequence[Record]) -> list[str]:

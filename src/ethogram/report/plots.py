@@ -103,17 +103,15 @@ def curve(risks: Sequence[float], modes: Sequence[str]) -> Markup:
             dots.append(tag("circle", title, cx=x, cy=y, r=3, class_=f"l-{SEVERITY_OF[mode]}"))
     words = f"Risk over {plural(len(risks), 'turn')}, from {risks[0]:.2f} to {risks[-1]:.2f}"
     box = f"0 0 1000 {CURVE}"
-    return tag("svg", *_bands(width), line, *dots, class_="curve", viewBox=box, role="img", aria_label=words)
-
-
-def _bands(width: float) -> Iterator[Markup]:
+    bands: list[Markup] = []
     ends = [*(floor for _, floor, _ in BANDS[1:]), 1.0]
     for (mode, floor, severity), end in zip(BANDS, ends, strict=True):
-        top, height = CURVE * (1 - end), CURVE * (end - floor)
-        yield tag("rect", x=0, y=top, width=width, height=height, class_=f"band l-{severity}")
+        top, height, bottom = CURVE * (1 - end), CURVE * (end - floor), CURVE * (1 - floor)
+        bands.append(tag("rect", x=0, y=top, width=width, height=height, class_=f"band l-{severity}"))
         if floor:
-            yield tag("line", x1=0, x2=width, y1=CURVE * (1 - floor), y2=CURVE * (1 - floor), class_="edge")
-        yield tag("text", mode, x=width + 8, y=top + height / 2 + 4)
+            bands.append(tag("line", x1=0, x2=width, y1=bottom, y2=bottom, class_="edge"))
+        bands.append(tag("text", mode, x=width + 8, y=top + height / 2 + 4))
+    return tag("svg", *bands, line, *dots, class_="curve", viewBox=box, role="img", aria_label=words)
 
 
 # --- calibration ----------------------------------------------------------------------------
@@ -129,7 +127,13 @@ def reliability_plot(calibrated: Calibrated) -> Markup:
     groups = plural(len(calibrated.rows), "group")
     words = f"Reliability of {clean(calibrated.pattern, 120)}: {groups}"
     box = f"0 0 {SIZE + LEFT + 10} {SIZE + BELOW + 10}"
-    drawn = (*_frame(), line, *_points(calibrated))
+    points: list[Markup] = []
+    for row in calibrated.rows:
+        x, low, high = _x(row.said), _y(row.share_low), _y(row.share_high)
+        points.append(tag("line", x1=x, x2=x, y1=low, y2=high, class_="range"))
+        title = tag("title", f"confidence {row.said:.2f}: {row.right} of {row.count} right")
+        points.append(tag("circle", title, cx=x, cy=_y(row.share), r=4))
+    drawn = (*_frame(), line, *points)
     return tag("svg", *drawn, class_="plot", viewBox=box, role="img", aria_label=words)
 
 
@@ -152,11 +156,3 @@ def _frame() -> Iterator[Markup]:
         yield tag("text", f"{step:g}", x=_x(0) - 6, y=_y(step) + 4, text_anchor="end")
     yield tag("text", "confidence", x=_x(0.5), y=_y(0) + 29, text_anchor="middle")
     yield tag("text", "right", x=_x(0) + 5, y=_y(1) + 14)
-
-
-def _points(calibrated: Calibrated) -> Iterator[Markup]:
-    for row in calibrated.rows:
-        x, low, high = _x(row.said), _y(row.share_low), _y(row.share_high)
-        yield tag("line", x1=x, x2=x, y1=low, y2=high, class_="range")
-        title = tag("title", f"confidence {row.said:.2f}: {row.right} of {row.count} right")
-        yield tag("circle", title, cx=x, cy=_y(row.share), r=4)

@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
+from datetime import datetime
 
+from ..app.judging.risk import SubjectRisk
+from ..app.subject import SubjectContext
+from ..models import Detection
 from ..models.detection import STANDING
+from ..risk.assessment import Assessment, Recommendation
+from ..risk.scoring import Composition
+from ..store.records import SubjectRow
 from .wording import aligned, clean, listed, pairs_text, plural, span, stamp, title_of, value_text
-
-if TYPE_CHECKING:
-    from datetime import datetime
-
-    from ..app.judging.risk import SubjectRisk
-    from ..app.subject import SignalContext, Stage, SubjectContext
-    from ..models import Detection
-    from ..risk.assessment import Assessment, Recommendation
-    from ..risk.scoring import Composition
-    from ..store.records import SubjectRow
-
 
 SHOWN = 8
 """Lines of a part; the JSON has all."""
@@ -54,7 +49,13 @@ def cause_lines(composition: Composition, known: Mapping[str, Detection], *, tim
     """The parts of a risk, the largest first."""
     yield f"Made of {plural(len(composition.causes), 'cause')}"
     for cause in composition.causes[:SHOWN]:
-        what = detection_text(known[cause.detection], cause.probability, timed=timed)
+        detection = known[cause.detection]
+        sure = f"confidence {detection.confidence:.2f}"
+        if f"{cause.probability:.2f}" != f"{detection.confidence:.2f}":
+            sure += f", counts as {cause.probability:.2f} by verdicts"
+        if timed:
+            sure += f", seen {stamp(detection.held_at)}"
+        what = f"{detection.severity.upper()} {title_of(detection)} ({sure}, id {detection.id})"
         yield f"  {number(cause.value)}  {clean(cause.name)}: {what}"
     if len(composition.causes) > SHOWN:
         yield f"        and {len(composition.causes) - SHOWN} more"
@@ -93,15 +94,6 @@ def recommendation_lines(recommendation: Recommendation) -> Iterator[str]:
     place = f"{ladder.rungs.index(ladder.next) + 1} of {len(ladder.rungs)}" if ladder.next else ""
     after = f"next: {ladder.next} (rung {place})" if ladder.next else "no further rung"
     yield f"    {done}{after}"
-
-
-def detection_text(detection: Detection, probability: float, *, timed: bool) -> str:
-    """A detection on one line, with the probability it counts with where verdicts change that."""
-    sure = f"confidence {detection.confidence:.2f}"
-    if f"{probability:.2f}" != f"{detection.confidence:.2f}":
-        sure += f", counts as {probability:.2f} by verdicts"
-    seen = f", seen {stamp(detection.held_at)}" if timed else ""
-    return f"{detection.severity.upper()} {title_of(detection)} ({sure}{seen}, id {detection.id})"
 
 
 def ranking_lines(risks: Sequence[SubjectRisk], at: datetime | None, limit: int) -> Iterator[str]:
@@ -150,42 +142,31 @@ def subject_lines(context: SubjectContext, risk: Assessment) -> Iterator[str]:
             yield f"  {title}: {listed([f'{clean(name)} {n:,}' for name, n in counts.items()], SHOWN)}"
     if context.signals:
         yield "Signals (newest 50 readings each)"
-        yield from (f"  {signal_line(signal)}" for signal in context.signals)
+    for signal in context.signals:
+        head = f"  {clean(signal.signal)}: {plural(signal.count, 'reading')}"
+        if signal.values:
+            values = list(signal.values.items())[:6]
+            yield f"{head}; {', '.join(f'{clean(name)} {n}' for name, n in values)}"
+        else:
+            trend = f", {signal.trend} ({signal.rise:+.2f})" if signal.rise is not None else ""
+            yield f"{head}; mean {value_text(signal.mean)}, latest {value_text(signal.latest)}{trend}"
     yield "Detections" if context.detections else "Detections: none; `ethogram sweep` looks for them"
-    yield from (f"  {detection_line(detection, timed=context.timed)}" for detection in context.detections)
+    for detection in context.detections:
+        when = span(detection.opened_at, detection.closed_at, timed=context.timed)
+        more = f", {detection.state}" if detection.state not in STANDING else ""
+        if detection.probability is not None:
+            more += f", by verdicts right in {detection.probability:.0%} of such cases"
+        head = f"  {detection.severity.upper()} {title_of(detection)}"
+        yield f"{head}, {when}{more} (id {detection.id})"
     if context.stages:
         yield "Partial matches"
-        yield from (f"  {stage_line(stage, timed=context.timed)}" for stage in context.stages)
-
-
-def signal_line(signal: SignalContext) -> str:
-    """One signal: how many readings, their mean and their trend."""
-    head = f"{clean(signal.signal)}: {plural(signal.count, 'reading')}"
-    if signal.values:
-        return f"{head}; {', '.join(f'{clean(name)} {n}' for name, n in list(signal.values.items())[:6])}"
-    trend = f", {signal.trend} ({signal.rise:+.2f})" if signal.rise is not None else ""
-    return f"{head}; mean {value_text(signal.mean)}, latest {value_text(signal.latest)}{trend}"
-
-
-def detection_line(detection: Detection, *, timed: bool) -> str:
-    """One detection: severity, title, when."""
-    when = span(detection.opened_at, detection.closed_at, timed=timed)
-    state = f", {detection.state}" if detection.state not in STANDING else ""
-    right = (
-        ""
-        if detection.probability is None
-        else f", by verdicts right in {detection.probability:.0%} of such cases"
-    )
-    return f"{detection.severity.upper()} {title_of(detection)}, {when}{state}{right} (id {detection.id})"
-
-
-def stage_line(stage: Stage, *, timed: bool) -> str:
-    """How far one sequence has come."""
-    rest = {name: value for name, value in stage.history.items() if name != "subject"}
-    where = f" ({pairs_text(rest)})" if rest else ""
-    reached = f"{stage.reached} of {stage.steps} steps since {stamp(stage.since, timed=timed)}"
-    last = f"{clean(stage.step)!r} at {stamp(stage.at, timed=timed)}"
-    return f"{clean(stage.pattern)}{where}: {reached}, last {last}; next {clean(stage.next)!r}"
+    for stage in context.stages:
+        rest = {name: value for name, value in stage.history.items() if name != "subject"}
+        where = f" ({pairs_text(rest)})" if rest else ""
+        since, at = (stamp(moment, timed=context.timed) for moment in (stage.since, stage.at))
+        reached = f"{stage.reached} of {stage.steps} steps since {since}"
+        last = f"last {clean(stage.step)!r} at {at}; next {clean(stage.next)!r}"
+        yield f"  {clean(stage.pattern)}{where}: {reached}, {last}"
 
 
 def subject_rows(

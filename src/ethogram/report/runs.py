@@ -62,22 +62,17 @@ def repeated_text(run: Run) -> str:
     return f"{run.lost_steps:,} of {plural(run.steps, 'step')} ({run.lost_share:.0%})"
 
 
-def detections_text(run: Run) -> str:
-    """The gravest episode, and how many more there are."""
-    if not run.episodes:
-        return "none"
-    first = next(episode for episode in run.episodes if episode.severity == run.severity)
-    left = len(run.episodes) - 1
-    return f"{clean(first.title or first.pattern, 80)}, {steps_text(first)}" + (
-        f"; {left} more" if left else ""
-    )
-
-
 def cells_of(run: Run) -> tuple[str, ...]:
     """The row of a run under HEADS."""
     repeated = f"{run.lost_steps:,} ({run.lost_share:.0%})" if run.episodes else "-"
     head = (run_name(run), agents_text(run), f"{run.steps:,}", f"{run.errors:,}")
-    return (*head, run.severity or "-", repeated, detections_text(run))
+    found = "none"
+    if run.episodes:
+        first = next(episode for episode in run.episodes if episode.severity == run.severity)
+        left = len(run.episodes) - 1
+        more = f"; {left} more" if left else ""
+        found = f"{clean(first.title or first.pattern, 80)}, {steps_text(first)}{more}"
+    return (*head, run.severity or "-", repeated, found)
 
 
 def steps_text(episode: RunEpisode) -> str:
@@ -94,14 +89,13 @@ def episode_text(episode: RunEpisode, run: Run) -> str:
     length = ", ".join([f"{episode.steps:,} of {plural(total, 'step')}", *spent])
     text = f"{steps_text(episode).capitalize()} ({length})"
     if episode.repeated:
-        text += ": " + "; ".join(_repeated(each.what, each.times, each.error) for each in episode.repeated)
+        text += ": " + "; ".join(
+            f"`{clean(each.what)}` ran {times(each.times)}"
+            if each.error is None
+            else f"`{clean(each.what)}` failed {times(each.times)} with the same error ({clean(each.error)})"
+            for each in episode.repeated
+        )
     return f"{text}."
-
-
-def _repeated(what: str, n: int, error: str | None) -> str:
-    if error is None:
-        return f"`{clean(what)}` ran {times(n)}"
-    return f"`{clean(what)}` failed {times(n)} with the same error ({clean(error)})"
 
 
 def outcome_text(episode: RunEpisode) -> str:

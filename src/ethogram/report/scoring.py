@@ -81,26 +81,20 @@ def evaluation_lines(result: Evaluated) -> Iterator[str]:
         yield f"traits it does not measure: {', '.join(record['not_measured_traits'])}"
     for reason, n in record["dropped"].items():
         yield f"dropped from answers: {n:,} x {reason}"
-    yield from _missing_lines(result)
+    final = Counter(why.reason for why in result.missing.values() if why.final)
+    for reason, n in final.most_common():
+        yield f"not scored, {plural(n, 'message')}: {reason}"
+    if again := [(name, why.reason) for (_, name), why in result.missing.items() if not why.final]:
+        yield ""
+        yield f"not scored, {plural(len(again), 'message')}; the same command tries again:"
+        yield from (printable(f"  {name}: {reason}") for name, reason in again[:MOST])
+    if len(again) > MOST:
+        yield f"  ... and {len(again) - MOST:,} more (all with --json)"
     if result.unasked:
         left = f"{plural(result.unasked, 'message')} not scored yet ({printable(result.stopped)})"
         yield f"{left}; run the same command again to continue"
     if result.in_jobs:
         yield f"{result.in_jobs:,} of them are in a running batch and will be billed"
-
-
-def _missing_lines(result: Evaluated) -> Iterator[str]:
-    final = Counter(why.reason for why in result.missing.values() if why.final)
-    for reason, n in final.most_common():
-        yield f"not scored, {plural(n, 'message')}: {reason}"
-    again = [(name, why.reason) for (_, name), why in result.missing.items() if not why.final]
-    if not again:
-        return
-    yield ""
-    yield f"not scored, {plural(len(again), 'message')}; the same command tries again:"
-    yield from (printable(f"  {name}: {reason}") for name, reason in again[:MOST])
-    if len(again) > MOST:
-        yield f"  ... and {len(again) - MOST:,} more (all with --json)"
 
 
 def comparison_lines(record: Mapping[str, Any]) -> Iterator[str]:

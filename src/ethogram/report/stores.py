@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+from ..errors import did_you_mean
 from .coverage import skipped_text
 from .wording import clean, plural, printable, stamp
 
@@ -28,7 +29,6 @@ MENTIONED = {
 
 def imported_lines(done: Imported) -> Iterator[str]:
     """What an import added and skipped."""
-    from ..errors import did_you_mean
     from ..patterns.catalogue import load_vocabulary
 
     resumed = f" (continued after {plural(done.resumed_after, 'staged event')})" if done.resumed_after else ""

@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from ..ingest import Gathered
     from ..models import Detection, Evidence
     from ..patterns.library import Library
-    from ..store.records import Change
 
 
 DETAILS = 3
@@ -259,11 +258,6 @@ def sweep_parts(done: Sweep, untimed: set[str], *, verbose: bool = False) -> Ite
         yield ""
     if done.muted:
         yield f"Muted: {plural(len(done.muted), 'change')}"
-    yield from map(over_line, rest)
-
-
-def over_line(change: Change) -> str:
-    """A detection that is over or withdrawn."""
-    detection = change.detection
-    who = f"{title_of(detection)}, {clean(detection.subject)}"
-    return f"{change.change.capitalize()}: {who} ({WHY[change.change]}); id {detection.id}"
+    for each in rest:
+        who = f"{title_of(each.detection)}, {clean(each.detection.subject)}"
+        yield f"{each.change.capitalize()}: {who} ({WHY[each.change]}); id {each.detection.id}"

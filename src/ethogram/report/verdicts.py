@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from datetime import datetime
 
+from ..app.judging.accuracy import Calibrated
+from ..app.judging.learning import LearningResult
+from ..models import Verdict
+from ..risk.accuracy import Accuracy, Agreement, Kappa, Precision
+from ..risk.changes import Change
+from ..risk.proposal import NoProposal
 from .wording import clean, plural, stamp
-
-if TYPE_CHECKING:
-    from datetime import datetime
-
-    from ..app.judging.accuracy import Calibrated
-    from ..app.judging.learning import LearningResult
-    from ..models import Verdict
-    from ..risk.accuracy import Accuracy, Agreement, Kappa, Precision
-    from ..risk.changes import Change
-    from ..risk.proposal import Effect, Proposal
-
 
 NO_VERDICTS = "insufficient verdicts: none; see `ethogram verdict`"
 WIDE, HIGH = 41, 11
@@ -43,13 +38,25 @@ def accuracy_lines(rows: Sequence[Accuracy], together: Agreement, blind: Agreeme
         yield f"{clean(row.pattern)} (version {row.version[:12]})"
         yield f"  {counts_text(row.whole)}; {row.unjudged:,} not judged"
         yield f"  precision {precision_text(row.whole)}"
-        yield from (f"  recall {text}" for text in recall_texts(row))
+        most, least = row.recall.at_most, row.recall.at_least
+        if most is not None:
+            yield f"  recall at most {most:.2f}: more may have been missed than is known"
+        if least is not None:
+            sample = f"if the judged silences are a random sample of {row.silences:,}"
+            yield f"  recall at least {least:.2f}, {sample}"
         for title, parts in (("source", row.by_source), ("month", row.by_month)):
             if len(parts) > 1:
                 for name, part in parts.items():
                     known = clean(name) or "unknown"
                     yield f"    {title} {known}: {counts_text(part)}; precision {precision_text(part)}"
-    yield from agreement_lines(together, blind)
+    if together.together is None:
+        return
+    yield f"Judges: {', '.join(f'{clean(name)} {n:,}' for name, n in together.judges.items())}"
+    for title, agreement in (("all", together), ("blind only", blind)):
+        if (kappa := agreement.together) is not None:
+            yield f"  {title}: {kappa_text(kappa)} on {plural(kappa.items, 'detection')}"
+    for (first, second), kappa in together.pairs.items():
+        yield f"  {clean(first)} and {clean(second)}: {kappa_text(kappa)} on {kappa.items:,}"
 
 
 def counts_text(precision: Precision) -> str:
@@ -68,37 +75,21 @@ def counts_text(precision: Precision) -> str:
 
 def precision_text(precision: Precision) -> str:
     """Precision with its interval, or that there are too few verdicts."""
-    if precision.insufficient is not None:
+    if precision.precision is None or precision.precision_low is None or precision.precision_high is None:
         return f"insufficient verdicts ({precision.counts.judged} of {precision.minimum})"
-    return f"{precision.precision:.2f} ({precision.precision_low:.2f} to {precision.precision_high:.2f})"
+    return within(precision.precision, precision.precision_low, precision.precision_high)
 
 
-def recall_texts(row: Accuracy) -> Iterator[str]:
-    """The bounds of recall, by known misses and by judged silences."""
-    most, least = row.recall.at_most, row.recall.at_least
-    if most is not None:
-        yield f"at most {most:.2f}: more may have been missed than is known"
-    if least is not None:
-        yield f"at least {least:.2f}, if the judged silences are a random sample of {row.silences:,}"
-
-
-def agreement_lines(together: Agreement, blind: Agreement) -> Iterator[str]:
-    """How far judges agree, where there are several."""
-    if together.together is None:
-        return
-    yield f"Judges: {', '.join(f'{clean(name)} {n:,}' for name, n in together.judges.items())}"
-    for title, agreement in (("all", together), ("blind only", blind)):
-        if (kappa := agreement.together) is not None:
-            yield f"  {title}: {kappa_text(kappa)} on {plural(kappa.items, 'detection')}"
-    for (first, second), kappa in together.pairs.items():
-        yield f"  {clean(first)} and {clean(second)}: {kappa_text(kappa)} on {kappa.items:,}"
+def within(value: float, low: float, high: float) -> str:
+    """A figure with its interval."""
+    return f"{value:.2f} ({low:.2f} to {high:.2f})"
 
 
 def kappa_text(kappa: Kappa) -> str:
     """Agreement as a share, and beyond chance."""
     if kappa.value is None or kappa.low is None or kappa.high is None:
         return f"agree in {kappa.observed:.0%}, as much as by chance"
-    return f"agree in {kappa.observed:.0%}; kappa {kappa.value:.2f} ({kappa.low:.2f} to {kappa.high:.2f})"
+    return f"agree in {kappa.observed:.0%}; kappa {within(kappa.value, kappa.low, kappa.high)}"
 
 
 # --- calibration ----------------------------------------------------------------------------
@@ -110,32 +101,28 @@ def calibration_lines(calibrated: Calibrated) -> Iterator[str]:
     yield f"{clean(calibrated.pattern)}: {plural(calibrated.verdicts, 'verdict')}{few}"
     yield "  confidence     judged  right  share (95 %)          calibrated"
     for row in calibrated.rows:
-        share = f"{row.share:.2f} ({row.share_low:.2f} to {row.share_high:.2f})"
+        share = within(row.share, row.share_low, row.share_high)
         bounds = f"{row.low:.2f} to {row.high:.2f}"
         yield f"  {bounds:14} {row.count:6,}  {row.right:5,}  {share:20}  {row.probability:.2f}"
     yield f"  mean distance to the diagonal {calibrated.distance:.2f}, Brier score {calibrated.brier:.3f}"
-    yield from (f"  {text}" for text in plot_lines(calibrated))
-
-
-def plot_lines(calibrated: Calibrated) -> Iterator[str]:
-    """Confidence (across) against share right (up): o a group, . the diagonal, - the calibrated curve."""
+    # Confidence (across) against share right (up): o a group, . the diagonal, - the calibrated curve.
     cells = [[" "] * WIDE for _ in range(HIGH)]
 
     def put(x: float, y: float, mark: str) -> None:
         cells[round((1 - y) * (HIGH - 1))][round(x * (WIDE - 1))] = mark
 
-    shares = [column / (WIDE - 1) for column in range(WIDE)]
-    for share in shares:
-        put(share, share, ".")
-    for share in shares:
-        put(share, calibrated.calibration(share), "-")
+    columns = [column / (WIDE - 1) for column in range(WIDE)]
+    for x in columns:
+        put(x, x, ".")
+    for x in columns:
+        put(x, calibrated.calibration(x), "-")
     for row in calibrated.rows:
         put(row.said, row.share, "o")
     for index, line in enumerate(cells):
         label = {0: "1.0", (HIGH - 1) // 2: "0.5", HIGH - 1: "0.0"}.get(index, "")
-        yield f"{label:>4} |{''.join(line).rstrip()}"
-    yield f"     +{'-' * WIDE}"
-    yield f"      0{'confidence':^{WIDE - 2}}1"
+        yield f"  {label:>4} |{''.join(line).rstrip()}"
+    yield f"       +{'-' * WIDE}"
+    yield f"        0{'confidence':^{WIDE - 2}}1"
 
 
 # --- learning -------------------------------------------------------------------------------
@@ -143,8 +130,6 @@ def plot_lines(calibrated: Calibrated) -> Iterator[str]:
 
 def lesson_lines(lesson: LearningResult, at: datetime) -> Iterator[str]:
     """A proposal, or why there is none."""
-    from ..risk.proposal import NoProposal
-
     proposal = lesson.outcome
     # Saved results are reused until a fifth of the verdicts is new.
     since = (
@@ -155,29 +140,19 @@ def lesson_lines(lesson: LearningResult, at: datetime) -> Iterator[str]:
         return
     yield proposal.sentence()
     yield from (f"  {text}" for text in proposal.diff().splitlines())
-    yield from effect_lines(proposal)
-    yield f"  to apply it: ethogram learn {proposal.pattern} --accept --store ...{since}"
-
-
-def effect_lines(proposal: Proposal) -> Iterator[str]:
-    """What the proposal changes on verdicts, and lately."""
     yield f"  {f'on {proposal.verdicts} verdicts':24} confirmed  false alarms  precision"
     rows = (("now", proposal.before), ("proposed", proposal.after), ("proposed, held out", proposal.held_out))
     for title, effect in rows:
-        right = effect.confirmed + effect.caught
-        yield f"  {title:24} {right:9,}  {effect.false_alarms:12,}  {effect_precision(effect)}"
+        shown = "no detections"
+        if effect.precision is not None:
+            shown = within(effect.precision, effect.precision_low, effect.precision_high)
+        yield f"  {title:24} {effect.true:9,}  {effect.false_alarms:12,}  {shown}"
     if proposal.recent is not None:
         before, after = proposal.recent
         lost = f"losing {proposal.recent_lost:,} confirmed"
         yield f"  last 30 days: {plural(after, 'detection')} instead of {before:,}, {lost}"
     yield f"  random verdicts would look as good in {proposal.luck:.1%} of cases"
-
-
-def effect_precision(effect: Effect) -> str:
-    """Precision with its interval."""
-    if effect.precision is None:
-        return "no detections"
-    return f"{effect.precision:.2f} ({effect.precision_low:.2f} to {effect.precision_high:.2f})"
+    yield f"  to apply it: ethogram learn {proposal.pattern} --accept --store ...{since}"
 
 
 def change_line(change: Change) -> str:

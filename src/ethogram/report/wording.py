@@ -7,12 +7,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+from ..models import SEVERITIES, rank
+
 if TYPE_CHECKING:
     from ..models import Detection
     from ..models.mute import Mute
 
-
-# Imports are inside the functions: every command imports this file, and few need what it needs.
 
 LONGEST = 300
 STYLES = {"critical": "bold red", "high": "red", "medium": "yellow", "low": "cyan"}
@@ -27,11 +27,9 @@ def printable(text: str) -> str:
     """
     if text.isprintable():
         return text
-    return "".join(char if char.isprintable() else _spelled(char) for char in text)
-
-
-def _spelled(char: str) -> str:
-    return char.encode("unicode_escape").decode("ascii")
+    return "".join(
+        char if char.isprintable() else char.encode("unicode_escape").decode("ascii") for char in text
+    )
 
 
 def clean(text: object, most: int = LONGEST) -> str:
@@ -110,6 +108,7 @@ def value_text(value: Any) -> str:
     >>> value_text("no access for ann@example.com")
     'no access for [e-mail]'
     """
+    # Not at the top: every command imports this file, and few need these.
     from ..language.templates import write
     from ..models.redaction import mask
 
@@ -166,8 +165,6 @@ def sureness(detection: Detection, *, exact: bool = False) -> str:
 
 def ranked(detections: Iterable[Detection]) -> list[Detection]:
     """By severity from the highest, and in output order within a severity."""
-    from ..models import rank
-
     return sorted(detections, key=lambda detection: (-rank(detection.severity), detection.order))
 
 
@@ -177,8 +174,6 @@ def by_severity(detections: Iterable[Detection]) -> str:
     >>> by_severity([])
     ''
     """
-    from ..models import SEVERITIES
-
     counts = Counter(detection.severity for detection in detections)
     return ", ".join(
         f"{counts[severity]} {severity}" for severity in reversed(SEVERITIES) if counts[severity]
