@@ -310,7 +310,7 @@ def _surprise_count(reader: Reader, expr: Measure) -> Floats:
     before = counts(reader.over(here).holds(expr.of))
     now, start, number = here.times[at], here.start_of(at), here.number_of(at)
     oldest = np.maximum(start, at + 1 - reader.cap)
-    cut = at + 1 - start + here.before[number] > reader.cap
+    cut = at + 1 - start > reader.cap
     # Windows are (now - span, now] and (now - span - last, now - span], cut to the newest events.
     turn = np.maximum(after(here, at, span), oldest)
     past = np.minimum(np.maximum(after(here, at, span + last), oldest), turn)

@@ -183,14 +183,6 @@ class EventTable(ABC):
     @abstractmethod
     def _evaluated(self) -> Mask: ...
 
-    @abstractmethod
-    def take(self, rows: Ints) -> EventTable:
-        """A table of some rows that holds on to no others."""
-
-    @abstractmethod
-    def followed_by(self, later: EventTable) -> EventTable:
-        """The rows of two tables of the same kind, these first."""
-
     @property
     def rows(self) -> int:
         return len(self.times)
@@ -252,12 +244,6 @@ class EventRows(EventTable):
 
     def events(self, rows: Ints, names: Collection[str] | None = None) -> list[Event]:
         return [self._events[row] for row in rows.tolist()]
-
-    def take(self, rows: Ints) -> EventTable:
-        return EventRows([self._events[row] for row in rows.tolist()])
-
-    def followed_by(self, later: EventTable) -> EventTable:
-        return EventRows([*self._events, *later.events(np.arange(later.rows))])
 
     @cached_property
     def _readings(self) -> dict[str, tuple[list[int], list[Any]]]:
@@ -345,13 +331,6 @@ class LineTable(EventTable):
 
     def events(self, rows: Ints, names: Collection[str] | None = None) -> list[Event]:
         return self.lines.events(rows, names)
-
-    def take(self, rows: Ints) -> EventTable:
-        return EventRows(self.events(rows))
-
-    def followed_by(self, later: EventTable) -> EventTable:
-        every = np.arange(self.rows), np.arange(later.rows)
-        return EventRows([*self.events(every[0]), *later.events(every[1])])
 
     def _evaluated(self) -> Mask:
         evaluated = np.zeros(self.rows, bool)
