@@ -36,6 +36,7 @@ from ...language.ast import (
     StepValue,
     Text,
 )
+from ...language.three_valued import FLIPPED
 from ...language.visitor import walk
 from ..aggregates import mean
 from .histories import NO_TIME, Histories, first_known
@@ -54,8 +55,6 @@ Chain = Mapping[str, Sequence[Ints]]
 
 MANY = 0.5
 """With more than this share of rows left, an expression is read at all of them, so that others can use it."""
-
-_MIRROR = {">": "<", "<": ">", ">=": "<=", "<=": ">="}
 
 
 @lru_cache(maxsize=4096)
@@ -247,7 +246,7 @@ class Reader:
             return self._signal_compare(op, left, float(right.value), wanted)
         a, b = self.number(left), self.number(right)
         if isinstance(a, float):
-            op, a, b = _MIRROR[op], b, a
+            op, a, b = FLIPPED[op], b, a
         if isinstance(a, float):
             a = np.full(self.size, a)
         if isinstance(b, float):

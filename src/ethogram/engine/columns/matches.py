@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ...language.aggregates import options_of
 from ...language.ast import Compare, Cover, Difference, Expr, Indicator, Measure, Number, Signal, Slot
 from ...language.program import Program, SequenceProgram, SilenceProgram, ThresholdProgram
 from ...language.templates import rounded, write
@@ -247,7 +248,7 @@ def _counted_by(expr: Expr, reader: Reader) -> tuple[Any, list[Ints]]:
     here = reader.histories
     assert isinstance(expr, (Measure, Cover, Difference))
     if isinstance(expr, Measure) and expr.name == "surprise_count":
-        at, span = reader.positions, int((expr.option("span") or (0,))[0])
+        at, span = reader.positions, int(options_of(expr)["span"][0])
         low = np.maximum(np.maximum(after(here, at, span), here.start_of(at)), at + 1 - reader.cap)
         return here, _inside(reader.over(here).holds(expr.of), low, at + 1)
     selection = Selection(reader, expr)
@@ -257,13 +258,13 @@ def _counted_by(expr: Expr, reader: Reader) -> tuple[Any, list[Ints]]:
         case Cover():
             held = [every.holds(Compare(">", item, Number(0.0))) for item in expr.items]
             mask = np.logical_or.reduce(held) & selection.valid
-            return selection.histories, _inside(mask, low, high, selection)
+            return selection.histories, _inside(mask, low, high)
         case Difference():
             first, second = sides_of(selection, expr)
-            return selection.histories, _inside(first | second, low, high, selection)
+            return selection.histories, _inside(first | second, low, high)
     if expr.condition:
         mask = selection.true if selection.valid is None else selection.true & selection.valid
-        return selection.histories, _inside(mask, low, high, selection)
+        return selection.histories, _inside(mask, low, high)
     windows = zip(selection.first.tolist(), selection.last.tolist(), strict=True)
     out = []
     for first, last in windows:
@@ -277,13 +278,12 @@ def _counted_by(expr: Expr, reader: Reader) -> tuple[Any, list[Ints]]:
                 _, place, count = np.unique(tokens, return_inverse=True, return_counts=True)
                 newest = np.flatnonzero(count[place] == count.max())[-1]
                 at = at[tokens == tokens[newest]]
-        out.append(selection.positions(at))
+        out.append(at)
     return selection.histories, out
 
 
-def _inside(mask: Mask, low: Ints, high: Ints, selection: Selection | None = None) -> list[Ints]:
+def _inside(mask: Mask, low: Ints, high: Ints) -> list[Ints]:
     """The positions that a mask marks in each range."""
     at = np.flatnonzero(mask)
     first, last = np.searchsorted(at, low), np.searchsorted(at, high)
-    at = at if selection is None else selection.positions(at)
     return [at[a:b] for a, b in zip(first.tolist(), last.tolist(), strict=True)]
