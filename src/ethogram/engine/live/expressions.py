@@ -11,34 +11,8 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Any
 
-from ...language.ast import (
-    And,
-    AnyOf,
-    Arithmetic,
-    Attribute,
-    Compare,
-    Cover,
-    Difference,
-    Elapsed,
-    Expr,
-    Function,
-    Indicator,
-    Known,
-    Measure,
-    Member,
-    Negative,
-    Not,
-    Number,
-    Or,
-    OrElse,
-    Result,
-    Signal,
-    Slot,
-    StepCount,
-    StepMean,
-    StepValue,
-    Text,
-)
+from ...language import ast
+from ...language.ast import Expr
 from ...language.history import FIELDS, attribute
 from ...language.program import Program
 from ...language.three_valued import above, equal
@@ -55,30 +29,30 @@ Read = Callable[[Event, int, History], Any]
 def reader(expr: Expr) -> Read:
     """A function that reads the expression."""
     match expr:
-        case Number() | Text():
+        case ast.Number() | ast.Text():
             value = expr.value
             return lambda event, at, history: value
-        case Signal():
+        case ast.Signal():
             name = expr.name
             return lambda event, at, history: event.readings.get(name)
-        case Indicator():
+        case ast.Indicator():
             return _indicator(expr.name)
-        case Attribute():
+        case ast.Attribute():
             return _attribute(expr.name)
-        case Elapsed():
+        case ast.Elapsed():
             return _gap if expr.name == "gap" else _age
-        case StepValue() | StepCount() | StepMean():
+        case ast.StepValue() | ast.StepCount() | ast.StepMean():
             return _step(expr)
-        case Result():
+        case ast.Result():
             name = expr.name
             return lambda event, at, history: history.results.get(name)
-        case Negative() | Arithmetic() | Function():
+        case ast.Negative() | ast.Arithmetic() | ast.Function():
             return _arithmetic(expr)
-        case Compare():
+        case ast.Compare():
             return _compare(expr)
-        case Member():
+        case ast.Member():
             return _member(expr)
-        case Measure() | Cover() | Difference():
+        case ast.Measure() | ast.Cover() | ast.Difference():
             from .aggregates import aggregate_reader
 
             return aggregate_reader(expr)
@@ -89,7 +63,7 @@ def reader(expr: Expr) -> Read:
 @lru_cache(maxsize=4096)
 def holds(expr: Expr) -> Read:
     """A function whose result is true where a condition is; false and unknown are both not."""
-    if isinstance(expr, And):
+    if isinstance(expr, ast.And):
         items = [holds(item) for item in cheapest_first(expr.items)]
 
         def all_hold(event: Event, at: int, history: History) -> bool:
@@ -99,7 +73,7 @@ def holds(expr: Expr) -> Read:
             return True
 
         return all_hold
-    if isinstance(expr, AnyOf):
+    if isinstance(expr, ast.AnyOf):
         names = [item.name for item in expr.items]
 
         def any_above(event: Event, at: int, history: History) -> bool:
@@ -132,7 +106,7 @@ def cheapest_first(items: tuple[Expr, ...]) -> list[Expr]:
 
 def _cost(expr: Expr) -> int:
     # A contrast looks at more than any other aggregate.
-    own = 200 if isinstance(expr, Difference) else 50 if isinstance(expr, (Measure, Cover)) else 1
+    own = 200 if isinstance(expr, ast.Difference) else 50 if isinstance(expr, (ast.Measure, ast.Cover)) else 1
     return own + sum(map(_cost, children(expr)))
 
 
@@ -168,9 +142,9 @@ def _age(event: Event, at: int, history: History) -> float | None:
     return (history.times[at - history.base] - history.first_us) / 1e6 if history.timed else None
 
 
-def _step(expr: StepValue | StepCount | StepMean) -> Read:
+def _step(expr: ast.StepValue | ast.StepCount | ast.StepMean) -> Read:
     step = expr.step
-    if isinstance(expr, StepCount):
+    if isinstance(expr, ast.StepCount):
         return lambda event, at, history: float(len(history.chain.get(step, ())))
     of = expr.of
 
@@ -183,7 +157,7 @@ def _step(expr: StepValue | StepCount | StepMean) -> Read:
         known = [millionths(x) for x in values if x is not None]
         return mean(len(known), sum(known)) if known else None
 
-    return last if isinstance(expr, StepValue) else average
+    return last if isinstance(expr, ast.StepValue) else average
 
 
 # Arithmetic.
@@ -203,14 +177,14 @@ OPERATIONS: Mapping[str, Callable[..., float]] = {
 }
 
 
-def _arithmetic(expr: Negative | Arithmetic | Function) -> Read:
+def _arithmetic(expr: ast.Negative | ast.Arithmetic | ast.Function) -> Read:
     parts: tuple[Expr, ...]
     match expr:
-        case Negative():
+        case ast.Negative():
             name, parts = "negative", (expr.of,)
-        case Arithmetic():
+        case ast.Arithmetic():
             name, parts = expr.op, (expr.left, expr.right)
-        case Function():
+        case ast.Function():
             name, parts = expr.name, expr.args
     operation, readers = OPERATIONS[name], [reader(part) for part in parts]
     if name in ("+", "-") and len(readers) == 2:
@@ -284,7 +258,7 @@ def compare(op: str, a: Value, b: Value) -> bool | None:
     return None if isinstance(a, str) or isinstance(b, str) else _ORDERED[op](a, b)
 
 
-def _compare(expr: Compare) -> Read:
+def _compare(expr: ast.Compare) -> Read:
     left, right, op = reader(expr.left), reader(expr.right), expr.op
     if op in ("==", "!="):
         wanted = op == "=="
@@ -297,9 +271,9 @@ def _compare(expr: Compare) -> Read:
             return None if b is None else (a == b or same(a, b)) is wanted
 
         return equality
-    if isinstance(expr.right, Number):
+    if isinstance(expr.right, ast.Number):
         test = _order_test(op, float(expr.right.value))
-        if isinstance(expr.left, Signal):
+        if isinstance(expr.left, ast.Signal):
             name = expr.left.name
 
             def signal(event: Event, at: int, history: History) -> bool | None:
@@ -325,7 +299,7 @@ def _compare(expr: Compare) -> Read:
     return order
 
 
-def _member(expr: Member) -> Read:
+def _member(expr: ast.Member) -> Read:
     of, options = reader(expr.of), [reader(option) for option in expr.options]
     negated = expr.negated
 
@@ -350,11 +324,11 @@ def _member(expr: Member) -> Read:
 
 def _logic(expr: Expr) -> Read:
     match expr:
-        case And() | Or():
-            return _joined([reader(item) for item in cheapest_first(expr.items)], isinstance(expr, Or))
-        case AnyOf():
-            return _joined([reader(Compare(">", item, Number(0.0))) for item in expr.items], True)
-        case Not():
+        case ast.And() | ast.Or():
+            return _joined([reader(item) for item in cheapest_first(expr.items)], isinstance(expr, ast.Or))
+        case ast.AnyOf():
+            return _joined([reader(ast.Compare(">", item, ast.Number(0.0))) for item in expr.items], True)
+        case ast.Not():
             of = reader(expr.of)
 
             def negation(event: Event, at: int, history: History) -> bool | None:
@@ -362,10 +336,10 @@ def _logic(expr: Expr) -> Read:
                 return None if truth is None else not truth
 
             return negation
-        case Known():
+        case ast.Known():
             of = reader(expr.of)
             return lambda event, at, history: of(event, at, history) is not None
-        case OrElse():
+        case ast.OrElse():
             of, default = reader(expr.of), reader(expr.default)
 
             def first_known(event: Event, at: int, history: History) -> Any:
@@ -428,7 +402,7 @@ class Judge:
 
         pieces = []
         for piece in self.program.explanation:
-            if isinstance(piece, Slot):
+            if isinstance(piece, ast.Slot):
                 value = reader(piece.of)(event, at, history)
                 pieces.append(write(value, piece.form)[:MOST_TEXT])
             else:
