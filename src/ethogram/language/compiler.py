@@ -48,7 +48,7 @@ def _early(pattern: ast.Pattern, shape: ast.Sequence, k: int) -> ast.Pattern:
 
 
 def _program(pattern: ast.Pattern) -> Program:
-    results = _results(pattern)
+    results = _results(pattern.shape)
     shape = pattern.shape
     signals = named(shape, ast.Signal)
     evaluated = bool(named(shape, ast.Indicator))
@@ -81,12 +81,9 @@ def _body(pattern: ast.Pattern) -> Any:
             return _sequence(shape)
         case ast.Threshold() as shape:
             return _threshold(shape.when, shape.clears, shape.stays)
-        case ast.Trend() as shape:
-            own = _trend_results(shape)["rise"]
-            return ThresholdProgram(_trend_when(shape), shape.clears, shape.stays, (own,))
-        case ast.Contrast() as shape:
-            own = _contrast_results(shape)["difference"]
-            return ThresholdProgram(_contrast_when(shape), shape.clears, shape.stays, (own,))
+        case ast.Trend() | ast.Contrast() as shape:
+            first = next(iter(_results(shape).values()))
+            return ThresholdProgram(_when(shape), shape.clears, shape.stays, (first,))
         case ast.Silence() as shape:
             return SilenceProgram(shape.longer_than, shape.after, shape.at_least)
         case shape:
@@ -115,43 +112,27 @@ def _threshold(when: Expr, clears: Expr | None, stays: bool) -> ThresholdProgram
     return ThresholdProgram(when, clears, stays, counted)
 
 
-def _trend_results(shape: ast.Trend) -> dict[str, Expr]:
-    return {name: ast.Measure(name, shape.of, shape.window) for name in ("rise", "tau")}
-
-
-def _trend_when(shape: ast.Trend) -> Expr:
-    results = _trend_results(shape)
-    op, sign = ("<=", -1.0) if shape.falling else (">=", 1.0)
-    limits = {"rise": shape.amount, "tau": shape.tau}
-    items = [ast.Compare(op, results[name], ast.Number(sign * limit)) for name, limit in limits.items()]
-    return ast.And((*items, *_further(shape)))
-
-
-def _contrast_results(shape: ast.Contrast) -> dict[str, Expr]:
+def _results(shape: ast.Shape) -> dict[str, Expr]:
+    """What confidence, severity and texts may name of a trend or contrast."""
+    if isinstance(shape, ast.Trend):
+        return {name: ast.Measure(name, shape.of, shape.window) for name in ("rise", "tau")}
+    if not isinstance(shape, ast.Contrast):
+        return {}
     names = ("difference", "plain_difference", "t", "n_where", "n_against")
-    return {
-        name: ast.Difference(
-            name, shape.of, shape.where, shape.against, shape.within_each, shape.at_least, shape.window
-        )
-        for name in names
-    }
+    sides = (shape.of, shape.where, shape.against, shape.within_each, shape.at_least, shape.window)
+    return {name: ast.Difference(name, *sides) for name in names}
 
 
-def _contrast_when(shape: ast.Contrast) -> Expr:
-    results = _contrast_results(shape)
-    limits = {"difference": shape.difference, "t": shape.t}
-    items = [ast.Compare(">=", results[name], ast.Number(limit)) for name, limit in limits.items()]
-    return ast.And((*items, *_further(shape)))
-
-
-def _further(shape: ast.Trend | ast.Contrast) -> tuple[Expr, ...]:
-    return () if shape.further is None else (shape.further,)
-
-
-def _results(pattern: ast.Pattern) -> Mapping[str, Expr]:
-    if isinstance(pattern.shape, ast.Trend):
-        return _trend_results(pattern.shape)
-    return _contrast_results(pattern.shape) if isinstance(pattern.shape, ast.Contrast) else {}
+def _when(shape: ast.Trend | ast.Contrast) -> Expr:
+    """The condition that a trend or contrast amounts to."""
+    results, op, sign = _results(shape), ">=", 1.0
+    if isinstance(shape, ast.Contrast):
+        limits = {"difference": shape.difference, "t": shape.t}
+    else:
+        limits = {"rise": shape.amount, "tau": shape.tau}
+        op, sign = ("<=", -1.0) if shape.falling else (op, sign)
+    items = [ast.Compare(op, results[name], ast.Number(sign * limit)) for name, limit in limits.items()]
+    return ast.And((*items, *(() if shape.further is None else (shape.further,))))
 
 
 def _put(node: Any, results: Mapping[str, Expr]) -> Any:
