@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -53,24 +53,9 @@ class MatchColumns:
 def of_sequence(program: Program, firings: Firings, cap: int) -> MatchColumns:
     """The firings of a sequence."""
     here, fired, first, steps = firings.histories, firings.fired, firings.chains[0], firings.steps
-    reader = Reader(here, cap, fired, steps)
-    confidence = confidence_at(program, reader)
     count = np.sum([positions >= 0 for matched in steps.values() for positions in matched], axis=0)
-    return MatchColumns(
-        program,
-        reader,
-        fired=fired,
-        first=first,
-        last=fired,
-        peak=fired,
-        count=count,
-        severity=severity_at(program, reader),
-        confidence=confidence,
-        fired_confidence=confidence,
-        opened_at=here.times[first],
-        closed_at=here.times[fired],
-        firings=firings,
-    )
+    found = _at_once(program, Reader(here, cap, fired, steps), here.times[first], here.times[fired])
+    return replace(found, first=first, count=count, firings=firings)
 
 
 def of_threshold(program: Program, episodes: Episodes, whole: Reader) -> MatchColumns:
@@ -107,20 +92,25 @@ def of_silence(program: Program, silences: Silences, whole: Reader) -> MatchColu
     here, before, deadline = whole.histories, silences.before, silences.deadline
     texts = here.block.table.texts.encode(format_time(moment(us)) for us in deadline.tolist())
     reader = Reader(here, whole.cap, before, results={"deadline": Column(code=texts)})
-    confidence = confidence_at(program, reader)
+    return _at_once(program, reader, deadline, silences.following)
+
+
+def _at_once(program: Program, reader: Reader, opened_at: Ints, closed_at: Ints) -> MatchColumns:
+    """Matches of one event each: those at which `reader` is."""
+    at, confidence = reader.positions, confidence_at(program, reader)
     return MatchColumns(
         program,
         reader,
-        fired=before,
-        first=before,
-        last=before,
-        peak=before,
-        count=np.ones(len(before), np.int64),
+        fired=at,
+        first=at,
+        last=at,
+        peak=at,
+        count=np.ones(len(at), np.int64),
         severity=severity_at(program, reader),
         confidence=confidence,
         fired_confidence=confidence,
-        opened_at=deadline,
-        closed_at=silences.following,
+        opened_at=opened_at,
+        closed_at=closed_at,
     )
 
 

@@ -187,8 +187,6 @@ def _arithmetic(expr: ast.Negative | ast.Arithmetic | ast.Function) -> Read:
         case ast.Function():
             name, parts = expr.name, expr.args
     operation, readers = OPERATIONS[name], [reader(part) for part in parts]
-    if name in ("+", "-") and len(readers) == 2:
-        return _sum(readers[0], readers[1], 1 if name == "+" else -1)
 
     def read(event: Event, at: int, history: History) -> float | None:
         values = []
@@ -206,34 +204,7 @@ def _arithmetic(expr: ast.Negative | ast.Arithmetic | ast.Function) -> Read:
     return read
 
 
-def _sum(first: Read, second: Read, sign: int) -> Read:
-    def read(event: Event, at: int, history: History) -> float | None:
-        a = first(event, at, history)
-        if a is None or a.__class__ is str:
-            return None
-        b = second(event, at, history)
-        if b is None or b.__class__ is str:
-            return None
-        result: float = a + sign * b
-        return result if math.isfinite(result) else None
-
-    return read
-
-
 # Comparisons.
-
-
-def _order_test(op: str, b: float) -> Callable[[float], bool]:
-    """Whether a number compares so with a constant; most are far from it, and need no tolerance."""
-    match op:
-        case ">":
-            return lambda a: a > b and above(a, b)
-        case "<":
-            return lambda a: a < b and above(b, a)
-        case ">=":
-            return lambda a: a >= b or not above(b, a)
-        case _:
-            return lambda a: a <= b or not above(a, b)
 
 
 _ORDERED: Mapping[str, Callable[[float, float], bool]] = {
@@ -271,23 +242,15 @@ def _compare(expr: ast.Compare) -> Read:
             return None if b is None else (a == b or same(a, b)) is wanted
 
         return equality
+    ordered = _ORDERED[op]
     if isinstance(expr.right, ast.Number):
-        test = _order_test(op, float(expr.right.value))
-        if isinstance(expr.left, ast.Signal):
-            name = expr.left.name
-
-            def signal(event: Event, at: int, history: History) -> bool | None:
-                a: Any = event.readings.get(name)
-                return None if a is None or a.__class__ is str else test(a)
-
-            return signal
+        limit = float(expr.right.value)
 
         def constant(event: Event, at: int, history: History) -> bool | None:
             a = left(event, at, history)
-            return None if a is None or a.__class__ is str else test(a)
+            return None if a is None or a.__class__ is str else ordered(a, limit)
 
         return constant
-    ordered = _ORDERED[op]
 
     def order(event: Event, at: int, history: History) -> bool | None:
         a = left(event, at, history)
