@@ -18,8 +18,7 @@ from ethogram.app.analyze import analyze_gathered
 from ethogram.app.out_of_core import analyze_on_disk
 from ethogram.cli.main import main
 from ethogram.config import Settings
-from ethogram.engine.detect import find
-from ethogram.engine.out_of_core import Whole, find_part
+from ethogram.engine.detect import Whole, find, find_part
 from ethogram.errors import BadEvents
 from ethogram.ingest import (
     Batch,

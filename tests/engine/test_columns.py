@@ -306,7 +306,7 @@ def test_readings_of_columns_are_rounded_like_those_of_events():
 
     columns = {"id": [event.id for event in events], "seq": [0, 1, 2, 3], "subject": ["sam"] * 4}
     table = table_of(read_frame(pyarrow.table(columns | {"compassion": values})).events)
-    events = [table.event(row) for row in range(table.rows)]
+    events = table.events(np.arange(table.rows))
     assert [event.readings["compassion"] for event in events] == [0.5, 0.500001, 0.5, 0.5]
     same = Measure("run", Signal("compassion"))
     patterns = [
@@ -322,7 +322,7 @@ def test_events_of_columns_read_like_any_other():
         Event.sample(id="b", subject="ann", seq=1, readings={"manipulation": 0.25}),
     ]
     table = columns_of(events)
-    assert [table.event(row) for row in range(2)] == events
+    assert table.events(np.arange(2)) == events
     assert table.evaluated.all()
 
 

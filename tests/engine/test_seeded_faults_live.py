@@ -234,8 +234,8 @@ FAULTS: dict[str, tuple[Fault, str, int]] = {
         ),
         "the cap is ignored": (
             "engine.live.rolling",
-            "start = at + 1 - history.cap\n",
-            "start = 0\n",
+            "start = 0 if keep else max(0, at + 1 - history.cap)",
+            "start = 0",
             "threshold",
             2,
         ),
@@ -332,8 +332,8 @@ FAULTS: dict[str, tuple[Fault, str, int]] = {
         ),
         "near ties are not looked at": (
             "engine.live.expressions",
-            "lambda a: a > b and above(a, b)",
-            "lambda a: a > b + 0.05",
+            '">": above,',
+            '">": lambda a, b: a > b + 0.05,',
             "sequence",
             3,
         ),

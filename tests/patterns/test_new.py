@@ -9,12 +9,12 @@ import pytest
 
 from ethogram.app.pattern_tests import run_examples
 from ethogram.errors import BadUsage
-from ethogram.language.shape_parser import KINDS
+from ethogram.language.shape_parser import COMBINATIONS, KINDS
 from ethogram.patterns import library as load
 from ethogram.patterns.catalogue import load_vocabulary
 from ethogram.patterns.library import select
 from ethogram.patterns.lint import lint
-from ethogram.patterns.scaffold import COMBINED, write_new
+from ethogram.patterns.scaffold import write_new
 
 
 @pytest.fixture(autouse=True)
@@ -48,7 +48,7 @@ def test_a_template_has_the_shape_asked_for_and_says_what_to_change(tmp_path, sh
     assert shape in file.data["shape"]
     assert path.read_text("utf-8").count("#") > 10
     assert [part.stem for part in parts] == (
-        ["too_pushy_first", "too_pushy_second"] if shape in COMBINED else []
+        ["too_pushy_first", "too_pushy_second"] if shape in (*COMBINATIONS, "spread") else []
     )
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from subprocess import PIPE
 
 from ..config import Settings
-from ..engine.out_of_core import Part, Whole, find_part
+from ..engine.detect import Part, Whole, find_part
 from ..errors import EthogramError
 from ..ingest import OnDisk
 from ..ingest.batch import EventSequence, Unknown

@@ -35,7 +35,9 @@ class Aggregate:
     and of k·x for k = 0..n-1, in millionths; sums not in `sums` are 0. Without, by
     `formula(values, options)`: the readings, oldest first. Numbers are millionths where the aggregate takes
     numbers only (`of` in the catalogue), plain numbers rounded to six decimals or categories where it takes
-    any value, and truth values where it takes a condition. None is absent.
+    any value, and truth values where it takes a condition. Absent are None and what is divided by 0.
+
+    Formulas of s alone also take arrays.
     """
 
     formula: Callable[..., Any]
@@ -342,13 +344,13 @@ def fading(values: Sequence[int], ages: Iterable[int], half: float) -> float | N
 
 AGGREGATES: dict[str, Aggregate] = {
     "sum": Aggregate(lambda n, s, q, t, o: s / 1e6, "s"),
-    "mean": Aggregate(lambda n, s, q, t, o: mean(n, s) if n else None, "s"),
-    "std": Aggregate(lambda n, s, q, t, o: std(n, variance(n, s, q)) if n else None, "sq"),
+    "mean": Aggregate(lambda n, s, q, t, o: mean(n, s), "s"),
+    "std": Aggregate(lambda n, s, q, t, o: std(n, variance(n, s, q)), "sq"),
     "rise": Aggregate(lambda n, s, q, t, o: rise(n, s, t) if n > 1 else None, "st"),
-    "usual": Aggregate(lambda n, s, q, t, o: usual(n, s, *o["prior"]) if n + o["prior"][1] else None, "s"),
+    "usual": Aggregate(lambda n, s, q, t, o: usual(n, s, *o["prior"]), "s"),
     # Of a condition, s counts the true ones.
-    "count": Aggregate(lambda n, s, q, t, o: float(s), "s"),
-    "share": Aggregate(lambda n, s, q, t, o: s / n if n else None, "s"),
+    "count": Aggregate(lambda n, s, q, t, o: s / 1, "s"),
+    "share": Aggregate(lambda n, s, q, t, o: s / n, "s"),
     "min": Aggregate(lambda xs, o: min(xs) / 1e6 if xs else None),
     "max": Aggregate(lambda xs, o: max(xs) / 1e6 if xs else None),
     "median": Aggregate(lambda xs, o: median(xs)),

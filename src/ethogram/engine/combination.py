@@ -15,6 +15,7 @@ from ..models.detection import STANDING
 from .detections import build
 from .history import History
 from .live.expressions import Judge
+from .match import Match
 
 Key = tuple[str, ...]
 Parts = list[tuple[str, Detection]]
@@ -67,7 +68,8 @@ def assemble(judge: Judge, multiplier: float, parts: Parts, last: Detection) -> 
     own = {name: last.history[name] for name in program.group_by}
     named: dict[str, Any] = {name: value for name, value in own.items() if name in FIELDS}
     rest = {name: value for name, value in own.items() if name not in FIELDS}
-    event = Event("", last.detected_at, **{"source": last.source, **named}, attributes=rest)
+    final = parts[-1][1]
+    event = Event(final.fired_event, last.detected_at, **{"source": last.source, **named}, attributes=rest)
     history = History((), last.source, True)
     results: dict[str, float] = {}
     for part, item in parts:
@@ -78,32 +80,32 @@ def assemble(judge: Judge, multiplier: float, parts: Parts, last: Detection) -> 
         confidence = raised(max(item.fired_confidence for item in ones), multiplier)
     else:
         confidence = judge.confidence(event, 0, history)
-    at, final = micros(last.detected_at), parts[-1][1]
-    return build(
+    at = micros(last.detected_at)
+    match = Match(
         program,
         last.source,
         tuple(own.values()),
-        last.id,
+        fired=event,
+        first=parts[0][1].first_event,
+        last=final.fired_event,
+        last_at=micros(final.detected_at),
+        count=len(parts),
         severity=judge.severity(event, 0, history),
         confidence=confidence,
         fired_confidence=confidence,
         opened_at=at,
         detected_at=at,
         closed_at=at,
-        first_event=parts[0][1].first_event,
-        fired_event=final.fired_event,
-        last_event=final.fired_event,
-        last_at=micros(final.detected_at),
-        count=len(parts),
-        evidence=tuple(
-            Evidence(part, item.fired_event, item.detected_at, {"confidence": item.fired_confidence})
-            for part, item in parts
-        ),
+        evidence=(),
         details=judge.details(event, 0, history),
-        scorer=", ".join(sorted({item.scorer for item in ones})),
         explanation=judge.explanation(event, 0, history),
-        parts=tuple(item.id for item in ones),
     )
+    evidence = tuple(
+        Evidence(part, item.fired_event, item.detected_at, {"confidence": item.fired_confidence})
+        for part, item in parts
+    )
+    scorer = ", ".join(sorted({item.scorer for item in ones}))
+    return build(match, last.id, evidence, scorer, parts=tuple(item.id for item in ones))
 
 
 Numbered = tuple[int, Detection]

@@ -1,16 +1,18 @@
-"""Run programs over events, then combinations and spread over their detections."""
+"""Run programs over events, whole or in parts, then combinations and spread over their detections."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
+from typing import Any
 
-from ..ingest.batch import EventSequence, sequence_of
+from ..ingest.batch import EventCollection, EventSequence, sequence_of
 from ..language.ast import Spread
 from ..language.history import CAP, FIELDS, key_of
 from ..language.program import Program
 from ..models import Detection, Event, Value, micros
+from ..models.slotted import dataclass
 from .combination import combine, parts_meant
 from .contagion import contacts, spread
 from .detections import detection_of
@@ -50,6 +52,20 @@ class SearchResult:
         self.checked = checked
 
 
+Note = tuple[int, int, str, Sequence[Any], Sequence[int]]
+"""Histories that cannot be judged: the number of their program, then as in Unjudged."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """The result for one part of the events. Programs are given by number, to keep it small."""
+
+    detections: list[Detection]
+    notes: list[Note]
+    checked: dict[str, int]
+    untimed: frozenset[str]
+
+
 def find(
     programs: Sequence[Program],
     events: Sequence[Event],
@@ -62,44 +78,90 @@ def find(
 
     By default the number of events decides the engine; results are the same.
     """
-    events = sequence_of(events)
-    outcome, detections = search_events(programs, events, as_of=as_of, cap=cap, engine=engine)
-    met = None
-    untimed = events.untimed_sources()
-    for program in by_depth(programs):
-        outcome.checked[program.name] = len(keys_of(program, events))
-        seen = [detection for detection in detections if parts_meant(program.parts, detection.pattern)]
-        if untimed and program.timed_only:
-            seen = [item for item in seen if item.source not in untimed]
-            outcome.unjudged.append(without_times(program, events))
-        if isinstance(program.body, Spread):
-            met = contacts(events, detections, as_of) if met is None else met
-            detections += spread(program, seen, met, as_of)
-        else:
-            detections += combine(program, seen)
-    return SearchResult(detections, outcome.insufficient, outcome.checked)
+    events, whole = sequence_of(events), Whole(programs, as_of)
+    whole.add(find_part(programs, events, as_of=as_of, cap=cap, engine=engine))
+    return whole.result(events)
 
 
-def search_events(
+def find_part(
     programs: Sequence[Program],
-    events: Sequence[Event],
+    events: EventSequence,
     *,
     as_of: datetime,
-    cap: int,
+    cap: int = CAP,
     engine: str | None = None,
-) -> tuple[Outcome, list[Detection]]:
-    """Detections over events, without combinations and spread."""
-    if not events:
-        return Outcome(checked={program.name: 0 for program in programs if not program.is_combination}), []
-    engine = engine or ("columns" if len(events) >= MANY_EVENTS else "live")
-    outcome = ENGINES[engine](programs, events, as_of=micros(as_of), cap=cap)
-    return outcome, [detection_of(match) for match in outcome.matches]
+) -> Part:
+    """Detect within one part of the events, in which all events of a subject are, and so every history."""
+    if events:
+        engine = engine or ("columns" if len(events) >= MANY_EVENTS else "live")
+        outcome = ENGINES[engine](programs, events, as_of=micros(as_of), cap=cap)
+    else:
+        outcome = Outcome(checked={program.name: 0 for program in programs if not program.is_combination})
+    here = [detection_of(match) for match in outcome.matches]
+    untimed = frozenset(events.untimed_sources())
+    ordered = by_depth(programs)
+    beyond = across(ordered)
+    for program in ordered:
+        outcome.checked[program.name] = len(keys_of(program, events))
+        if untimed and program.timed_only:
+            # Durations have no meaning in sources without times.
+            keys = keys_of(program, events, untimed_only=True)
+            outcome.unjudged.append(Unjudged(program, 0, NO_TIMES, list(keys), list(keys.values())))
+        if program not in beyond:
+            here += combine(program, _seen(program, here, untimed))
+    number = {program.name: place for place, program in enumerate(programs)}
+    notes = [(number[group.program.name], *group[1:]) for group in outcome.unjudged]
+    return Part(here, notes, outcome.checked, untimed)
 
 
-def without_times(program: Program, events: EventSequence) -> Unjudged:
-    """The keys of a combination in sources without times, where durations have no meaning."""
-    counts = keys_of(program, events, untimed_only=True)
-    return Unjudged(program, 0, NO_TIMES, list(counts), list(counts.values()))
+def _seen(
+    program: Program, detections: Iterable[Detection], untimed: frozenset[str] | set[str]
+) -> list[Detection]:
+    """The detections a combination sees."""
+    out = untimed if program.timed_only else frozenset()
+    return [
+        detection
+        for detection in detections
+        if parts_meant(program.parts, detection.pattern) and detection.source not in out
+    ]
+
+
+class Whole:
+    """Joins the results of parts. Only detections and notes are stored."""
+
+    def __init__(self, programs: Sequence[Program], as_of: datetime) -> None:
+        self.programs, self.as_of = programs, as_of
+        self.ordered = by_depth(programs)
+        self.detections: list[Detection] = []
+        self.notes: list[Note] = []
+        self.checked: dict[str, int] = {}
+        self.untimed: set[str] = set()
+
+    def add(self, part: Part) -> None:
+        """Add a part; the order does not matter."""
+        self.detections += part.detections
+        self.notes += part.notes
+        self.untimed |= part.untimed
+        for name, histories in part.checked.items():
+            self.checked[name] = self.checked.get(name, 0) + histories
+
+    def result(self, events: EventCollection) -> SearchResult:
+        """The same result as `find`. `events` are all events in any order, readable more than once."""
+        beyond = across(self.ordered)
+        # The order must not depend on the order of parts.
+        self.detections.sort(key=lambda detection: detection.order)
+        met = contacts(events, self.detections, self.as_of) if beyond else {}
+        for program in beyond:
+            seen = _seen(program, self.detections, self.untimed)
+            if isinstance(program.body, Spread):
+                self.detections += spread(program, seen, met, self.as_of)
+            else:
+                self.detections += combine(program, seen)
+        groups = [Unjudged(self.programs[note[0]], *note[1:]) for note in self.notes]
+        names = [program.name for program in (*self.programs, *self.ordered) if program.name in self.checked]
+        return SearchResult(
+            self.detections, InsufficientHistories(groups), {name: self.checked[name] for name in names}
+        )
 
 
 def keys_of(
@@ -132,3 +194,13 @@ def by_depth(programs: Iterable[Program]) -> list[Program]:
         for item in ready or list(waiting.values()):
             waiting.pop(item.name, None)
     return ordered
+
+
+def across(programs: Sequence[Program]) -> list[Program]:
+    """The combinations that span subjects: spread, and combinations with a spread as a part."""
+    result: list[Program] = []
+    for program in programs:
+        beyond = any(parts_meant(program.parts, other.name) for other in result)
+        if isinstance(program.body, Spread) or beyond:
+            result.append(program)
+    return result

@@ -49,96 +49,55 @@ def _evidence(value: object) -> Iterator[Evidence]:
 
 
 def build(
-    program: Program,
-    source: str,
-    key: tuple[Value, ...],
-    fired: str,
-    *,
-    severity: str,
-    confidence: float,
-    fired_confidence: float,
-    opened_at: int,
-    detected_at: int,
-    closed_at: int | None,
-    first_event: str,
-    fired_event: str,
-    last_event: str,
-    last_at: int,
-    count: int,
-    evidence: tuple[Evidence, ...],
-    details: Mapping[str, Any],
-    scorer: str,
-    explanation: str,
-    parts: tuple[str, ...] = (),
+    match: Match, fired: str, evidence: tuple[Evidence, ...], scorer: str, parts: tuple[str, ...] = ()
 ) -> Detection:
-    """Build a detection; times are in microseconds.
-
-    `key` are the values of the fields in `program.group_by`, and `fired` is what its id depends on.
-    """
-    history = dict(zip(program.group_by, key, strict=True))
+    """The detection of a match; `fired` is what its id depends on."""
+    program = match.program
+    history = dict(zip(program.group_by, match.key, strict=True))
     return Detection(
-        id=detection_id(program.name, source, key, fired),
+        id=detection_id(program.name, match.source, match.key, fired),
         pattern=program.name,
         version=program.version,
-        state="opened" if closed_at is None else "closed",
+        state="opened" if match.closed_at is None else "closed",
         subject=str(history["subject"]),
         # None where a history has several.
         target=str(history["target"]) if "target" in history else None,
         thread=str(history["thread"]) if "thread" in history else None,
-        severity=severity,
-        confidence=confidence,
-        opened_at=moment(opened_at),
-        detected_at=moment(detected_at),
-        closed_at=None if closed_at is None else moment(closed_at),
-        first_event=first_event,
-        last_event=last_event,
-        count=count,
+        severity=match.severity,
+        confidence=match.confidence,
+        opened_at=moment(match.opened_at),
+        detected_at=moment(match.detected_at),
+        closed_at=None if match.closed_at is None else moment(match.closed_at),
+        first_event=match.first,
+        last_event=match.last,
+        count=match.count,
         evidence=evidence,
-        details=details,
+        details=match.details,
         confirms=program.confirms,
         scorer=scorer,
-        explanation=explanation,
+        explanation=match.explanation,
         recommendation=program.recommendation,
-        source=source,
+        source=match.source,
         title=program.title,
         cause=program.cause,
         status=program.status,
         history=history,
         parts=parts,
-        fired_event=fired_event,
-        fired_confidence=fired_confidence,
-        last_at=moment(last_at),
+        fired_event=match.fired.id,
+        fired_confidence=match.fired_confidence,
+        last_at=moment(match.last_at),
     )
 
 
 def detection_of(match: Match) -> Detection:
     """The detection for a match in its current state."""
     program, conditions = match.program, _conditions(match.program)
-    made = build(
-        program,
-        match.source,
-        match.key,
-        match.fired.id,
-        severity=match.severity,
-        confidence=match.confidence,
-        fired_confidence=match.fired_confidence,
-        opened_at=match.opened_at,
-        detected_at=match.detected_at,
-        closed_at=match.closed_at,
-        first_event=match.first,
-        fired_event=match.fired.id,
-        last_event=match.last,
-        last_at=match.last_at,
-        count=match.count,
-        evidence=tuple(
-            Evidence(step, event.id, event.at, readings_of(event, conditions.get(step, conditions[""])))
-            for step, event in match.evidence
-        ),
-        details=match.details,
-        scorer=scorers_of(program, [event for _, event in match.evidence]),
-        explanation=match.explanation,
+    evidence = tuple(
+        Evidence(step, event.id, event.at, readings_of(event, conditions.get(step, conditions[""])))
+        for step, event in match.evidence
     )
-    return spoken(made)
+    scorer = scorers_of(program, [event for _, event in match.evidence])
+    return spoken(build(match, match.fired.id, evidence, scorer))
 
 
 def _conditions(program: Program) -> dict[str, Expr | None]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..models.slotted import dataclass, field
-from .ast import Events, Limit
+from .ast import Events, Limit, Measure
 
 WINDOW_OPTIONS = ("skip", "last", "keep", "since", "where", "at_least", "over")
 
@@ -103,3 +103,9 @@ MEASURES: dict[str, MeasureKind] = {
     "values": MeasureKind("value", "the newest 20 different values", gives="list"),
 }
 """`cover` is apart: it takes a set of indicators and a table."""
+
+
+def options_of(measure: Measure) -> dict[str, tuple[float, ...]]:
+    """The numbers given to a measure, by name, with defaults for the others."""
+    options = MEASURES[measure.name].options
+    return {name: option.default or (0.0,) for name, option in options.items()} | dict(measure.options)

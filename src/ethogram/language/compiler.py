@@ -6,50 +6,29 @@ from collections.abc import Iterable, Mapping
 from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
-from .ast import (
-    And,
-    Combination,
-    Compare,
-    Contrast,
-    Difference,
-    Expr,
-    Indicator,
-    Limits,
-    Measure,
-    Never,
-    Number,
-    Pattern,
-    Result,
-    Sequence,
-    Signal,
-    Silence,
-    Spread,
-    Step,
-    StepValue,
-    Threshold,
-    Trend,
-)
+from . import ast
+from .ast import Expr
 from .program import Optional, Place, Program, SequenceProgram, SilenceProgram, ThresholdProgram
 from .visitor import MEASURES, named, needs_time, once_each, only_durations, walk
 
 
-def compile_patterns(patterns: Iterable[Pattern]) -> tuple[Program, ...]:
+def compile_patterns(patterns: Iterable[ast.Pattern]) -> tuple[Program, ...]:
     """The programs of patterns, with `name@k` for those that report early."""
     return tuple(program for pattern in patterns for program in compile_pattern(pattern))
 
 
 @once_each
-def compile_pattern(pattern: Pattern) -> tuple[Program, ...]:
+def compile_pattern(pattern: ast.Pattern) -> tuple[Program, ...]:
     """The pattern's program and, with `tell_at`, the program of its first steps."""
     main = _program(pattern)
-    if pattern.tell_at is None or not isinstance(pattern.shape, Sequence):
+    if pattern.tell_at is None or not isinstance(pattern.shape, ast.Sequence):
         return (main,)
     early = _program(_early(pattern, pattern.shape, pattern.tell_at))
     # The same events as the whole pattern, since max_gap and limits count them.
     return (main, replace(early, signals=main.signals, evaluated=main.evaluated))
 
 
-def _early(pattern: Pattern, shape: Sequence, k: int) -> Pattern:
+def _early(pattern: ast.Pattern, shape: ast.Sequence, k: int) -> ast.Pattern:
     """The first k steps as a pattern of its own."""
     last = shape.steps[k - 1]
     items = shape.items[: shape.items.index(last) + 1]
@@ -57,7 +36,7 @@ def _early(pattern: Pattern, shape: Sequence, k: int) -> Pattern:
         pattern,
         name=f"{pattern.name}@{k}",
         shape=replace(shape, items=items),
-        confidence=Number(k / len(shape.steps)),
+        confidence=ast.Number(k / len(shape.steps)),
         severities=(("low", None),),
         details=(),
         confirms=(),
@@ -68,12 +47,12 @@ def _early(pattern: Pattern, shape: Sequence, k: int) -> Pattern:
     )
 
 
-def _program(pattern: Pattern) -> Program:
-    results = _results(pattern)
+def _program(pattern: ast.Pattern) -> Program:
+    results = _results(pattern.shape)
     shape = pattern.shape
-    signals = named(shape, Signal)
-    evaluated = bool(named(shape, Indicator))
-    everything = isinstance(shape, Silence)
+    signals = named(shape, ast.Signal)
+    evaluated = bool(named(shape, ast.Indicator))
+    everything = isinstance(shape, ast.Silence)
     body = _body(pattern)
     return Program(
         name=pattern.name,
@@ -96,30 +75,27 @@ def _program(pattern: Pattern) -> Program:
     )
 
 
-def _body(pattern: Pattern) -> Any:
+def _body(pattern: ast.Pattern) -> Any:
     match pattern.shape:
-        case Sequence() as shape:
+        case ast.Sequence() as shape:
             return _sequence(shape)
-        case Threshold() as shape:
+        case ast.Threshold() as shape:
             return _threshold(shape.when, shape.clears, shape.stays)
-        case Trend() as shape:
-            own = _trend_results(shape)["rise"]
-            return ThresholdProgram(_trend_when(shape), shape.clears, shape.stays, (own,))
-        case Contrast() as shape:
-            own = _contrast_results(shape)["difference"]
-            return ThresholdProgram(_contrast_when(shape), shape.clears, shape.stays, (own,))
-        case Silence() as shape:
+        case ast.Trend() | ast.Contrast() as shape:
+            first = next(iter(_results(shape).values()))
+            return ThresholdProgram(_when(shape), shape.clears, shape.stays, (first,))
+        case ast.Silence() as shape:
             return SilenceProgram(shape.longer_than, shape.after, shape.at_least)
         case shape:
             return shape
 
 
-def _sequence(shape: Sequence) -> SequenceProgram:
+def _sequence(shape: ast.Sequence) -> SequenceProgram:
     places: list[Place] = []
     optionals: list[Optional] = []
     nevers: list[Expr] = []
     for item in shape.items:
-        if isinstance(item, Never):
+        if isinstance(item, ast.Never):
             nevers.append(item.condition)
         elif item.optional:
             optionals.append(Optional(item.name, item.condition, len(places) - 1))
@@ -136,48 +112,32 @@ def _threshold(when: Expr, clears: Expr | None, stays: bool) -> ThresholdProgram
     return ThresholdProgram(when, clears, stays, counted)
 
 
-def _trend_results(shape: Trend) -> dict[str, Expr]:
-    return {name: Measure(name, shape.of, shape.window) for name in ("rise", "tau")}
-
-
-def _trend_when(shape: Trend) -> Expr:
-    results = _trend_results(shape)
-    op, sign = ("<=", -1.0) if shape.falling else (">=", 1.0)
-    limits = {"rise": shape.amount, "tau": shape.tau}
-    items = [Compare(op, results[name], Number(sign * limit)) for name, limit in limits.items()]
-    return And((*items, *_further(shape)))
-
-
-def _contrast_results(shape: Contrast) -> dict[str, Expr]:
+def _results(shape: ast.Shape) -> dict[str, Expr]:
+    """What confidence, severity and texts may name of a trend or contrast."""
+    if isinstance(shape, ast.Trend):
+        return {name: ast.Measure(name, shape.of, shape.window) for name in ("rise", "tau")}
+    if not isinstance(shape, ast.Contrast):
+        return {}
     names = ("difference", "plain_difference", "t", "n_where", "n_against")
-    return {
-        name: Difference(
-            name, shape.of, shape.where, shape.against, shape.within_each, shape.at_least, shape.window
-        )
-        for name in names
-    }
+    sides = (shape.of, shape.where, shape.against, shape.within_each, shape.at_least, shape.window)
+    return {name: ast.Difference(name, *sides) for name in names}
 
 
-def _contrast_when(shape: Contrast) -> Expr:
-    results = _contrast_results(shape)
-    limits = {"difference": shape.difference, "t": shape.t}
-    items = [Compare(">=", results[name], Number(limit)) for name, limit in limits.items()]
-    return And((*items, *_further(shape)))
-
-
-def _further(shape: Trend | Contrast) -> tuple[Expr, ...]:
-    return () if shape.further is None else (shape.further,)
-
-
-def _results(pattern: Pattern) -> Mapping[str, Expr]:
-    if isinstance(pattern.shape, Trend):
-        return _trend_results(pattern.shape)
-    return _contrast_results(pattern.shape) if isinstance(pattern.shape, Contrast) else {}
+def _when(shape: ast.Trend | ast.Contrast) -> Expr:
+    """The condition that a trend or contrast amounts to."""
+    results, op, sign = _results(shape), ">=", 1.0
+    if isinstance(shape, ast.Contrast):
+        limits = {"difference": shape.difference, "t": shape.t}
+    else:
+        limits = {"rise": shape.amount, "tau": shape.tau}
+        op, sign = ("<=", -1.0) if shape.falling else (op, sign)
+    items = [ast.Compare(op, results[name], ast.Number(sign * limit)) for name, limit in limits.items()]
+    return ast.And((*items, *(() if shape.further is None else (shape.further,))))
 
 
 def _put(node: Any, results: Mapping[str, Expr]) -> Any:
     """The tree with the results of the shape in place of their names."""
-    if isinstance(node, Result):
+    if isinstance(node, ast.Result):
         return results.get(node.name, node)
     if isinstance(node, tuple):
         return tuple(_put(item, results) for item in node)
@@ -188,16 +148,16 @@ def _put(node: Any, results: Mapping[str, Expr]) -> Any:
 
 def _timed_only(shape: Any, body: Any) -> bool:
     """Whether the shape needs events with times."""
-    if isinstance(shape, (Silence, Spread)):
+    if isinstance(shape, (ast.Silence, ast.Spread)):
         return True
-    if isinstance(shape, Combination):
+    if isinstance(shape, ast.Combination):
         return shape.within is not None
-    limits: list[Limits] = []
-    if isinstance(shape, Sequence):
-        limits = [shape.within, *(item.within for item in shape.items if isinstance(item, Step))]
+    limits: list[ast.Limits] = []
+    if isinstance(shape, ast.Sequence):
+        limits = [shape.within, *(item.within for item in shape.items if isinstance(item, ast.Step))]
     return any(only_durations(limit) for limit in limits) or needs_time(body)
 
 
 def uses_steps(expr: Expr) -> bool:
     """Whether an expression names an earlier step."""
-    return any(isinstance(item, StepValue) for item in walk(expr))
+    return any(isinstance(item, ast.StepValue) for item in walk(expr))

@@ -13,7 +13,7 @@ from ..models.slotted import dataclass
 from .ast import Combination, Expr, Pattern, Sequence, Shape, Slot, Spread
 from .expressions import BROKEN, Scope, Typed
 from .fields import FieldReader
-from .shape_parser import RESULTS, parse_shape, read_name
+from .shape_parser import COMBINATIONS, RESULTS, parse_shape, read_name
 from .templates import NUMBER_FORM, split_form
 from .vocabulary import Vocabulary
 from .yaml_source import Fields, Items, Node, Scalar, plain
@@ -54,7 +54,7 @@ def _pattern(read: FieldReader, fields: Fields, scope: Scope, suffix: str) -> Pa
     kind, shape = ("", None) if shape_node is None else parse_shape(read, shape_node, scope)
     if shape is None:
         # Without a shape, other checks would report faults that are none.
-        if fields.get("confidence") is None and kind not in ("all_of", "in_order", "any_of", "spread"):
+        if fields.get("confidence") is None and kind not in (*COMBINATIONS, "spread"):
             read.fault(fields, NO_CONFIDENCE)
         if fields.get("severity") is None:
             _no_severity(read, fields)

@@ -2,31 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from ..models.timestamps import SECOND, parse_duration
-from .ast import (
-    And,
-    Combination,
-    Contrast,
-    Duration,
-    Events,
-    Expr,
-    Limits,
-    Never,
-    Sequence,
-    Shape,
-    Silence,
-    Spread,
-    Step,
-    Threshold,
-    Trend,
-    Window,
-)
+from . import ast
+from .ast import Expr
 from .expressions import Scope
 from .fields import FieldReader
 from .yaml_source import Fields, Items, Node, Scalar
 
 
-def check_sequence(read: FieldReader, sequence: Sequence, nodes: list[Node], shape: Fields) -> None:
+def check_sequence(read: FieldReader, sequence: ast.Sequence, nodes: list[Node], shape: Fields) -> None:
     """Note why a sequence can never fire, or a part of it never matter."""
     _check_neighbours(read, sequence, nodes)
     _check_names(read, sequence, nodes)
@@ -36,13 +22,13 @@ def check_sequence(read: FieldReader, sequence: Sequence, nodes: list[Node], sha
     if size is not None and size < places:
         read.fault(within_node, f"within {size} events can never hold {places} matched events")
     for item, node in zip(sequence.items, nodes, strict=True):
-        if isinstance(item, Never) and sequence.max_gap == 0:
+        if isinstance(item, ast.Never) and sequence.max_gap == 0:
             read.fault(node, "never cannot matter with max_gap: 0")
-        if isinstance(item, Step) and isinstance(node, Fields):
+        if isinstance(item, ast.Step) and isinstance(node, Fields):
             _check_within(read, item, node.get("within"), sequence)
 
 
-def _check_within(read: FieldReader, step: Step, node: Node | None, sequence: Sequence) -> None:
+def _check_within(read: FieldReader, step: ast.Step, node: Node | None, sequence: ast.Sequence) -> None:
     if node is None:
         return
     if not sequence.steps or (sequence.steps[0] is step and step.times == 1):
@@ -53,7 +39,7 @@ def _check_within(read: FieldReader, step: Step, node: Node | None, sequence: Se
             read.fault(node, "within of the step is longer than within of the sequence; it can never matter")
 
 
-def _check_neighbours(read: FieldReader, sequence: Sequence, nodes: list[Node]) -> None:
+def _check_neighbours(read: FieldReader, sequence: ast.Sequence, nodes: list[Node]) -> None:
     if not sequence.steps:
         read.fault(nodes[0], "a sequence needs at least one step that is not optional")
         return
@@ -63,27 +49,27 @@ def _check_neighbours(read: FieldReader, sequence: Sequence, nodes: list[Node]) 
         started = started or item is first
         between = started and not ended
         ended = ended or item is last
-        if isinstance(item, Never) and (not between or ended):
+        if isinstance(item, ast.Never) and (not between or ended):
             read.fault(node, "never stands between two steps; put a step before and after it")
-        if isinstance(item, Step) and item.optional and (not between or ended):
+        if isinstance(item, ast.Step) and item.optional and (not between or ended):
             read.fault(node, "an optional step stands between two others; put a step before and after it")
 
 
-def _check_names(read: FieldReader, sequence: Sequence, nodes: list[Node]) -> None:
+def _check_names(read: FieldReader, sequence: ast.Sequence, nodes: list[Node]) -> None:
     seen: set[str] = set()
     for item, node in zip(sequence.items, nodes, strict=True):
-        if isinstance(item, Step):
+        if isinstance(item, ast.Step):
             if item.name in seen:
                 read.fault(node, f"two steps are named {item.name!r}; choose another name")
             seen.add(item.name)
 
 
-def _events(limits: Limits) -> int | None:
-    return next((limit.n for limit in limits if isinstance(limit, Events)), None)
+def _events(limits: ast.Limits) -> int | None:
+    return next((limit.n for limit in limits if isinstance(limit, ast.Events)), None)
 
 
-def _us(limits: Limits) -> int | None:
-    return next((limit.us for limit in limits if isinstance(limit, Duration)), None)
+def _us(limits: ast.Limits) -> int | None:
+    return next((limit.us for limit in limits if isinstance(limit, ast.Duration)), None)
 
 
 KINDS = ("sequence", "threshold", "trend", "contrast", "silence", "all_of", "in_order", "any_of", "spread")
@@ -92,10 +78,25 @@ RESULTS = {
     "contrast": dict.fromkeys(("difference", "plain_difference", "t", "n_where", "n_against"), "number"),
     "silence": {"deadline": "text"},
 }
+COMBINATIONS = ("all_of", "in_order", "any_of")
+SETTINGS = {
+    "threshold": (("when",), ("clears", "and")),
+    "trend": (
+        ("of",),
+        ("last", "rise", "fall", "tau", "at_least", "skip", "since", "where", "and", "clears"),
+    ),
+    "contrast": (
+        ("of", "where", "against", "difference", "t"),
+        ("at_least", "within_each", "last", "skip", "and", "clears"),
+    ),
+    "silence": (("longer_than",), ("after", "at_least")),
+    "spread": (("from", "to", "within"), ("at_least", "multiplier")),
+}
+"""The settings of shapes that take them by name: those they need, and others."""
 _STEP_KEYS = ("times", "at_least", "within", "optional")
 
 
-def parse_shape(read: FieldReader, node: Node, scope: Scope) -> tuple[str, Shape | None]:
+def parse_shape(read: FieldReader, node: Node, scope: Scope) -> tuple[str, ast.Shape | None]:
     """The kind of shape, and the shape, or None after noting why not."""
     if not isinstance(node, Fields):
         read.fault(node, f"shape takes one of: {', '.join(KINDS)}")
@@ -114,13 +115,20 @@ def parse_shape(read: FieldReader, node: Node, scope: Scope) -> tuple[str, Shape
     assert body is not None
     if kind == "sequence":
         return kind, _sequence(read, node, body, scope)
-    if kind in ("all_of", "in_order", "any_of"):
+    if kind in COMBINATIONS:
         return kind, _combination(read, node, kind, body, scope)
     read.known_keys(node, (kind,), "shape")
     if not isinstance(body, Fields):
         read.fault(body, f"{kind} takes its settings by name")
         return kind, None
-    parser = {
+    required, others = SETTINGS[kind]
+    read.known_keys(body, (*required, *others), kind)
+    missing = [name for name in required if body.get(name) is None]
+    for name in missing:
+        read.fault(body, f"{kind} needs {name}:")
+    if missing:
+        return kind, None
+    parser: Callable[[FieldReader, Fields, Scope], ast.Shape | None] = {
         "threshold": _threshold,
         "trend": _trend,
         "contrast": _contrast,
@@ -130,43 +138,38 @@ def parse_shape(read: FieldReader, node: Node, scope: Scope) -> tuple[str, Shape
     return kind, parser(read, body, scope)
 
 
-def _need(read: FieldReader, body: Fields, names: tuple[str, ...], where: str) -> bool:
-    missing = [name for name in names if body.get(name) is None]
-    for name in missing:
-        read.fault(body, f"{where} needs {name}:")
-    return not missing
-
-
-def _sequence(read: FieldReader, node: Fields, body: Node, scope: Scope) -> Sequence | None:
+def _sequence(read: FieldReader, node: Fields, body: Node, scope: Scope) -> ast.Sequence | None:
     read.known_keys(node, ("sequence", "max_gap", "within"), "shape")
     if not isinstance(body, Items) or not body.items:
         read.fault(body, "sequence takes a list of steps: - name: condition")
         return None
-    items: list[Step | Never] = []
+    items: list[ast.Step | ast.Never] = []
     nodes: list[Node] = []
     for item in body.items:
-        earlier = tuple(step.name for step in items if isinstance(step, Step) and not step.optional)
+        earlier = tuple(step.name for step in items if isinstance(step, ast.Step) and not step.optional)
         result = _item(read, item, scope, earlier)
         if result is not None:
             items.append(result)
             nodes.append(item)
-    within = read.limits(node.get("within"), "within") or (Events(256),)
+    within = read.limits(node.get("within"), "within") or (ast.Events(256),)
     gap = node.get("max_gap")
     max_gap = None if gap is None else read.count(gap, scope, "max_gap", 0, lowest=0)
-    sequence = Sequence(tuple(items), max_gap, within)
+    sequence = ast.Sequence(tuple(items), max_gap, within)
     if len(items) == len(body.items):
         check_sequence(read, sequence, nodes, node)
     return sequence if items else None
 
 
-def _item(read: FieldReader, node: Node, scope: Scope, earlier: tuple[str, ...]) -> Step | Never | None:
+def _item(
+    read: FieldReader, node: Node, scope: Scope, earlier: tuple[str, ...]
+) -> ast.Step | ast.Never | None:
     if not isinstance(node, Fields) or not node.entries:
         read.fault(node, "a step is written `name: condition`")
         return None
     key, value = node.entries[0]
     if key.text == "never":
         read.known_keys(node, ("never",), "never")
-        return Never(read.condition(value, scope.at("in never", steps=()), "never"))
+        return ast.Never(read.condition(value, scope.at("in never", steps=()), "never"))
     names = [item.text for item, _ in node.entries if item.text not in _STEP_KEYS]
     if not names:
         read.fault(node, "a step is written `name: condition`")
@@ -186,7 +189,7 @@ def _item(read: FieldReader, node: Node, scope: Scope, earlier: tuple[str, ...])
     if node.get("times") is not None and (second := node.get("at_least")) is not None:
         read.fault(second, "a step has times or at_least, not both")
     place = scope.at(f"in step {names[0]!r}", steps=() if optional else earlier)
-    return Step(
+    return ast.Step(
         names[0],
         read.condition(node.get(names[0]), place, f"step {names[0]!r}"),
         times=max(times, at_least),
@@ -236,16 +239,13 @@ def _clears(read: FieldReader, body: Fields, scope: Scope) -> tuple[Expr | None,
     return read.condition(node, scope.at("in clears"), "clears"), False
 
 
-def _threshold(read: FieldReader, body: Fields, scope: Scope) -> Threshold | None:
-    read.known_keys(body, ("when", "clears", "and"), "threshold")
-    if not _need(read, body, ("when",), "threshold"):
-        return None
+def _threshold(read: FieldReader, body: Fields, scope: Scope) -> ast.Threshold:
     when = read.condition(body.get("when"), scope.at("in when"), "when")
     further = _further(read, body, scope)
     clears, stays = _clears(read, body, scope)
     if further is not None:
-        when = And((when, further))
-    return Threshold(when, clears, stays)
+        when = ast.And((when, further))
+    return ast.Threshold(when, clears, stays)
 
 
 def _further(read: FieldReader, body: Fields, scope: Scope) -> Expr | None:
@@ -253,16 +253,16 @@ def _further(read: FieldReader, body: Fields, scope: Scope) -> Expr | None:
     return None if node is None else read.condition(node, scope.at("in and"), "and")
 
 
-def _window(read: FieldReader, body: Fields, scope: Scope, at_least: int) -> Window:
+def _window(read: FieldReader, body: Fields, scope: Scope, at_least: int) -> ast.Window:
     last = _last(read, body.get("last"), scope)
-    sizes = [limit.n for limit in last if isinstance(limit, Events)]
+    sizes = [limit.n for limit in last if isinstance(limit, ast.Events)]
     if sizes and at_least > min(sizes):
         node = body.get("at_least") or body
         read.fault(node, f"at_least {at_least} can never be met by last {min(sizes)}")
     inside = scope.inside_measure("here")
     since, where = body.get("since"), body.get("where")
     skip = read.limits(body.get("skip"), "skip", bare=True)
-    return Window(
+    return ast.Window(
         skip=skip[0] if skip else None,
         last=last,
         since=None if since is None else read.condition(since, inside.at("inside since"), "since"),
@@ -271,20 +271,16 @@ def _window(read: FieldReader, body: Fields, scope: Scope, at_least: int) -> Win
     )
 
 
-def _last(read: FieldReader, node: Node | None, scope: Scope) -> Limits:
+def _last(read: FieldReader, node: Node | None, scope: Scope) -> ast.Limits:
     if isinstance(node, Scalar) and node.text in scope.parameters:
-        return (Events(read.count(node, scope, "last", 1)),)
+        return (ast.Events(read.count(node, scope, "last", 1)),)
     limits = read.limits(node, "last", bare=True)
-    if node is not None and any(isinstance(limit, Events) and limit.n > 512 for limit in limits):
+    if node is not None and any(isinstance(limit, ast.Events) and limit.n > 512 for limit in limits):
         read.fault(node, "last takes at most 512 events")
     return limits
 
 
-def _trend(read: FieldReader, body: Fields, scope: Scope) -> Trend | None:
-    keys = ("of", "last", "rise", "fall", "tau", "at_least", "skip", "since", "where", "and", "clears")
-    read.known_keys(body, keys, "trend")
-    if not _need(read, body, ("of",), "trend"):
-        return None
+def _trend(read: FieldReader, body: Fields, scope: Scope) -> ast.Trend | None:
     rise, fall = body.get("rise"), body.get("fall")
     if (rise is None) == (fall is None):
         read.fault(body, "trend needs rise: or fall:, one of the two")
@@ -295,7 +291,7 @@ def _trend(read: FieldReader, body: Fields, scope: Scope) -> Trend | None:
     amount = read.number(node, scope, "rise or fall")
     if amount < 0 and node is not None:
         read.fault(node, "rise and fall are positive numbers; use the other one for the other direction")
-    return Trend(
+    return ast.Trend(
         of=read.expression(body.get("of"), inside, "number", "of")[0],
         amount=amount,
         tau=read.number(body.get("tau"), scope, "tau"),
@@ -307,19 +303,15 @@ def _trend(read: FieldReader, body: Fields, scope: Scope) -> Trend | None:
     )
 
 
-def _contrast(read: FieldReader, body: Fields, scope: Scope) -> Contrast | None:
-    keys = ("of", "where", "against", "difference", "t", "at_least", "within_each", "last", "skip")
-    read.known_keys(body, (*keys, "and", "clears"), "contrast")
-    if not _need(read, body, ("of", "where", "against", "difference", "t"), "contrast"):
-        return None
+def _contrast(read: FieldReader, body: Fields, scope: Scope) -> ast.Contrast:
     inside = scope.inside_measure("in contrast")
     each = body.get("within_each")
     clears, stays = _clears(read, body, scope)
-    window = Window(
+    window = ast.Window(
         last=_last(read, body.get("last"), scope),
         skip=next(iter(read.limits(body.get("skip"), "skip", bare=True)), None),
     )
-    return Contrast(
+    return ast.Contrast(
         of=read.expression(body.get("of"), inside, "number", "of")[0],
         where=read.condition(body.get("where"), inside, "where"),
         against=read.condition(body.get("against"), inside, "against"),
@@ -334,15 +326,12 @@ def _contrast(read: FieldReader, body: Fields, scope: Scope) -> Contrast | None:
     )
 
 
-def _silence(read: FieldReader, body: Fields, scope: Scope) -> Silence | None:
-    read.known_keys(body, ("longer_than", "after", "at_least"), "silence")
-    if not _need(read, body, ("longer_than",), "silence"):
-        return None
+def _silence(read: FieldReader, body: Fields, scope: Scope) -> ast.Silence:
     longer = body.get("longer_than")
     if isinstance(longer, Scalar) and isinstance(longer.value, str):
         longer = _duration_as_seconds(longer)
     after = body.get("after")
-    return Silence(
+    return ast.Silence(
         longer_than=read.expression(longer, scope.at("in longer_than"), "number", "longer_than")[0],
         after=None if after is None else read.condition(after, scope.at("in after"), "after"),
         at_least=read.count(body.get("at_least"), scope, "at_least", 1),
@@ -358,7 +347,9 @@ def _duration_as_seconds(node: Scalar) -> Scalar:
     return Scalar(repr(seconds), node.line, node.column, None, repr(seconds))
 
 
-def _combination(read: FieldReader, node: Fields, kind: str, body: Node, scope: Scope) -> Combination | None:
+def _combination(
+    read: FieldReader, node: Fields, kind: str, body: Node, scope: Scope
+) -> ast.Combination | None:
     read.known_keys(node, (kind, "within", "overlapping", "multiplier"), "shape")
     parts = read.texts(body, kind)
     lowest = 1 if kind == "any_of" else 2
@@ -375,7 +366,7 @@ def _combination(read: FieldReader, node: Fields, kind: str, body: Node, scope: 
         read.fault(node, f"{kind} needs within: such as 1h")
     if kind == "any_of" and (value := node.get("within")) is not None:
         read.fault(value, "any_of takes no within")
-    return Combination(kind, parts, within, overlapping, _multiplier(read, node, scope))
+    return ast.Combination(kind, parts, within, overlapping, _multiplier(read, node, scope))
 
 
 def _multiplier(read: FieldReader, node: Fields, scope: Scope) -> float:
@@ -386,11 +377,8 @@ def _multiplier(read: FieldReader, node: Fields, scope: Scope) -> float:
     return multiplier
 
 
-def _spread(read: FieldReader, body: Fields, scope: Scope) -> Spread | None:
-    read.known_keys(body, ("from", "to", "within", "at_least", "multiplier"), "spread")
-    if not _need(read, body, ("from", "to", "within"), "spread"):
-        return None
-    return Spread(
+def _spread(read: FieldReader, body: Fields, scope: Scope) -> ast.Spread:
+    return ast.Spread(
         first=read.text(body.get("from"), "from"),
         then=read.text(body.get("to"), "to"),
         within=read.duration(body.get("within"), "within") or 1,

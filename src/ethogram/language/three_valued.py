@@ -1,8 +1,6 @@
-"""Comparison with a tolerance, and Kleene's logic. None is unknown."""
+"""Comparison with a tolerance."""
 
 from __future__ import annotations
-
-from collections.abc import Iterable
 
 FLIPPED = {">": "<", "<": ">", ">=": "<=", "<=": ">="}
 """The comparison with its sides exchanged."""
@@ -28,25 +26,3 @@ def equal(a: float, b: float) -> bool:
     """Neither is above the other."""
     # Most that are equal are so to the last digit.
     return a == b or (not above(a, b) and not above(b, a))
-
-
-def both(truths: Iterable[bool | None]) -> bool | None:
-    """Kleene's and: false if one is false, unknown if one is unknown, else true."""
-    out: bool | None = True
-    for truth in truths:
-        if truth is False:
-            return False
-        if truth is None:
-            out = None
-    return out
-
-
-def either(truths: Iterable[bool | None]) -> bool | None:
-    """Kleene's or: true if one is true, unknown if one is unknown, else false."""
-    out: bool | None = False
-    for truth in truths:
-        if truth is True:
-            return True
-        if truth is None:
-            out = None
-    return out

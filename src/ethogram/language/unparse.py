@@ -6,42 +6,14 @@ from collections.abc import Iterable, Mapping
 
 from ..models.slotted import dataclass, field
 from ..models.timestamps import format_duration
+from . import ast
 from .aggregates import MEASURES
-from .ast import (
-    And,
-    AnyOf,
-    Arithmetic,
-    Attribute,
-    Compare,
-    Cover,
-    Difference,
-    Elapsed,
-    Events,
-    Expr,
-    Function,
-    Indicator,
-    Known,
-    Limit,
-    Measure,
-    Member,
-    Negative,
-    Not,
-    Number,
-    Or,
-    OrElse,
-    Result,
-    Signal,
-    StepCount,
-    StepMean,
-    StepValue,
-    Text,
-    Window,
-)
+from .ast import Expr, Limit
 
 OR, AND, NOT, COMPARE, SUM, PRODUCT, SIGN, ATOM = range(8)
 """Precedence: an expression below the one its place requires gets parentheses."""
 
-_NAMES = (Signal, Indicator, Attribute, Elapsed, Result)
+_NAMES = (ast.Signal, ast.Indicator, ast.Attribute, ast.Elapsed, ast.Result)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +33,7 @@ def write(expr: Expr, names: Names = NO_NAMES) -> str:
     Two things have no form of their own there: a contrast's number is written like a measure, and a
     define behind a step's dot that `names` does not know like `warm.(compassion + 0.1)`.
 
-    >>> write(Compare(">", Arithmetic("*", Number(2.0), Signal("x")), Number(0.5)))
+    >>> write(ast.Compare(">", ast.Arithmetic("*", ast.Number(2.0), ast.Signal("x")), ast.Number(0.5)))
     '2 * x > 0.5'
     """
     return _Writer(names).write(expr)
@@ -70,12 +42,12 @@ def write(expr: Expr, names: Names = NO_NAMES) -> str:
 def write_limits(limits: Iterable[Limit]) -> str:
     """Limits as in a pattern file: '7d', '20 events', or both.
 
-    >>> write_limits((Events(20),))
+    >>> write_limits((ast.Events(20),))
     '20 events'
     """
     return " and ".join(
         f"{limit.n} event{'' if limit.n == 1 else 's'}"
-        if isinstance(limit, Events)
+        if isinstance(limit, ast.Events)
         else format_duration(limit.us)
         for limit in limits
     )
@@ -101,46 +73,46 @@ class _Writer:
 
     def _text(self, expr: Expr) -> tuple[str, int]:
         match expr:
-            case And() | Or():
-                word, level = (" and ", AND) if isinstance(expr, And) else (" or ", OR)
+            case ast.And() | ast.Or():
+                word, level = (" and ", AND) if isinstance(expr, ast.And) else (" or ", OR)
                 return word.join(self.write(item, level + 1) for item in expr.items), level
-            case Not():
+            case ast.Not():
                 return f"not {self.write(expr.of, NOT)}", NOT
-            case Compare():
+            case ast.Compare():
                 return f"{self.write(expr.left, SUM)} {expr.op} {self.write(expr.right, SUM)}", COMPARE
-            case Member():
+            case ast.Member():
                 word = "not in" if expr.negated else "in"
                 return f"{self.write(expr.of, SUM)} {word} {self._tuple(expr.options)}", COMPARE
-            case Arithmetic():
+            case ast.Arithmetic():
                 level = SUM if expr.op in "+-" else PRODUCT
                 left, right = self.write(expr.left, level), self.write(expr.right, level + 1)
                 return f"{left} {expr.op} {right}", level
-            case Negative():
+            case ast.Negative():
                 return f"-{self.write(expr.of, SIGN)}", SIGN
-            case Number():
+            case ast.Number():
                 return write_number(expr.value), SIGN if expr.value < 0 else ATOM
             case _:
                 return self._atom(expr), ATOM
 
     def _atom(self, expr: Expr) -> str:
         match expr:
-            case Text():
+            case ast.Text():
                 return repr(expr.value)
-            case StepValue():
+            case ast.StepValue():
                 return self._step(expr.step, expr.of)
-            case StepCount():
+            case ast.StepCount():
                 return f"{expr.step}.count"
-            case StepMean():
+            case ast.StepMean():
                 return f"mean({self._step(expr.step, expr.of)})"
-            case Known():
+            case ast.Known():
                 return f"known({self.write(expr.of)})"
-            case OrElse():
+            case ast.OrElse():
                 return f"or_else({self._list((expr.of, expr.default))})"
-            case AnyOf():
+            case ast.AnyOf():
                 return f"any({self._list(expr.items)})"
-            case Function():
+            case ast.Function():
                 return f"{expr.name}({self._list(expr.args)})"
-            case Measure() | Cover() | Difference():
+            case ast.Measure() | ast.Cover() | ast.Difference():
                 return self._measure(expr)
         assert isinstance(expr, _NAMES), f"no text for {type(expr).__name__}"
         return expr.name
@@ -157,21 +129,21 @@ class _Writer:
         name = self.names.defines.get(of)
         return f"{step}.{name}" if name else f"{step}.({self.write(of)})"
 
-    def _measure(self, expr: Measure | Cover | Difference) -> str:
+    def _measure(self, expr: ast.Measure | ast.Cover | ast.Difference) -> str:
         match expr:
-            case Measure():
+            case ast.Measure():
                 first, options = self.write(expr.of), self._options(expr)
                 options += self._window(expr.window, MEASURES[expr.name].skip, MEASURES[expr.name].last)
                 return _call(expr.name, first, options)
-            case Cover():
+            case ast.Cover():
                 options = [*self._weights(expr), *self._window(expr.window)]
                 return _call("cover", self._tuple(expr.items), options)
-            case Difference():
+            case ast.Difference():
                 sides = {"where": expr.where, "against": expr.against, "within_each": expr.within_each}
                 options = [f"{name}={self.write(side)}" for name, side in sides.items() if side is not None]
                 return _call(expr.name, self.write(expr.of), [*options, *self._window(expr.window)])
 
-    def _options(self, expr: Measure) -> list[str]:
+    def _options(self, expr: ast.Measure) -> list[str]:
         out = []
         for name, kind in MEASURES[expr.name].options.items():
             values = expr.option(name)
@@ -179,7 +151,7 @@ class _Writer:
                 out.append(f"{name}={_duration(values[0]) if kind.duration else _numbers(values)}")
         return out
 
-    def _weights(self, expr: Cover) -> list[str]:
+    def _weights(self, expr: ast.Cover) -> list[str]:
         if all(weight == 1.0 for weight in expr.weights):
             return []
         for name, table in self.names.tables.items():
@@ -188,7 +160,7 @@ class _Writer:
         return [f"weights={_numbers(expr.weights)}"]
 
     def _window(
-        self, window: Window, usual_skip: Limit | None = None, usual_last: Limit | None = None
+        self, window: ast.Window, usual_skip: Limit | None = None, usual_last: Limit | None = None
     ) -> list[str]:
         out = []
         if window.skip is not None and window.skip != usual_skip:
@@ -217,7 +189,7 @@ def _duration(us: float) -> str:
 
 
 def _limit(limit: Limit) -> str:
-    return str(limit.n) if isinstance(limit, Events) else _duration(limit.us)
+    return str(limit.n) if isinstance(limit, ast.Events) else _duration(limit.us)
 
 
 def _numbers(values: tuple[float, ...]) -> str:

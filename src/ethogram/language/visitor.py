@@ -7,56 +7,32 @@ from functools import wraps
 from itertools import islice
 from typing import Any, TypeVar, get_args
 
-from .ast import (
-    And,
-    AnyOf,
-    Arithmetic,
-    Attribute,
-    Compare,
-    Cover,
-    Difference,
-    Duration,
-    Events,
-    Expr,
-    Function,
-    Indicator,
-    Known,
-    Limits,
-    Measure,
-    Member,
-    Negative,
-    Not,
-    Or,
-    OrElse,
-    Signal,
-    StepMean,
-    StepValue,
-    Window,
-)
+from . import ast
+from .ast import Expr
 
 K = TypeVar("K")
 V = TypeVar("V")
-MEASURES = (Measure, Cover, Difference)
+MEASURES = (ast.Measure, ast.Cover, ast.Difference)
 _EXPRESSIONS = frozenset(get_args(Expr))
 _PARTS: dict[type, tuple[str, ...]] = {
-    **dict.fromkeys((Negative, Not, Known, StepValue, StepMean), ("of",)),
-    **dict.fromkeys((Arithmetic, Compare), ("left", "right")),
-    **dict.fromkeys((And, Or, AnyOf), ("items",)),
-    Member: ("of", "options"),
-    OrElse: ("of", "default"),
-    Function: ("args",),
-    Measure: ("of", "window"),
-    Cover: ("items", "window"),
-    Difference: ("of", "where", "against", "within_each", "window"),
-    Window: ("since", "where"),
+    **dict.fromkeys((ast.Negative, ast.Not, ast.Known, ast.StepValue, ast.StepMean), ("of",)),
+    **dict.fromkeys((ast.Arithmetic, ast.Compare), ("left", "right")),
+    **dict.fromkeys((ast.And, ast.Or, ast.AnyOf), ("items",)),
+    ast.Member: ("of", "options"),
+    ast.OrElse: ("of", "default"),
+    ast.Function: ("args",),
+    ast.Measure: ("of", "window"),
+    ast.Cover: ("items", "window"),
+    ast.Difference: ("of", "where", "against", "within_each", "window"),
+    ast.Window: ("since", "where"),
 }
 """Fields of each node that hold expressions, in order."""
 
 
-def children(expr: Expr | Window) -> list[Expr]:
+def children(expr: Expr | ast.Window) -> list[Expr]:
     """The expressions directly inside one, those of its window included.
 
-    >>> children(Negative(Signal("x")))
+    >>> children(ast.Negative(ast.Signal("x")))
     [Signal(name='x')]
     """
     out: list[Expr] = []
@@ -64,7 +40,7 @@ def children(expr: Expr | Window) -> list[Expr]:
         part = getattr(expr, name)
         if isinstance(part, tuple):
             out += part
-        elif isinstance(part, Window):
+        elif isinstance(part, ast.Window):
             out += children(part)
         elif part is not None:
             out.append(part)
@@ -108,7 +84,7 @@ def expressions(node: Any) -> Iterator[Expr]:
             yield from expressions(getattr(node, name))
 
 
-def named(node: Any, kind: type[Signal] | type[Indicator] | type[Attribute]) -> tuple[str, ...]:
+def named(node: Any, kind: type[ast.Signal] | type[ast.Indicator] | type[ast.Attribute]) -> tuple[str, ...]:
     """Names of all signals (or indicators, or attributes) in a shape or expression, sorted."""
     names = {item.name for outer in expressions(node) for item in walk(outer) if isinstance(item, kind)}
     return tuple(sorted(names))
@@ -119,9 +95,9 @@ def is_larger(expr: Expr, limit: int) -> bool:
     return next(islice(walk(expr), limit, None), None) is not None
 
 
-def only_durations(limits: Limits) -> bool:
+def only_durations(limits: ast.Limits) -> bool:
     """Whether limits are durations alone, so that untimed data is insufficient."""
-    return bool(limits) and not any(isinstance(limit, Events) for limit in limits)
+    return bool(limits) and not any(isinstance(limit, ast.Events) for limit in limits)
 
 
 def needs_time(node: Any) -> bool:
@@ -134,8 +110,8 @@ def needs_time(node: Any) -> bool:
     )
 
 
-def _measure_needs_time(measure: Measure | Cover | Difference) -> bool:
+def _measure_needs_time(measure: ast.Measure | ast.Cover | ast.Difference) -> bool:
     window = measure.window
-    if only_durations(window.last) or isinstance(window.skip, Duration):
+    if only_durations(window.last) or isinstance(window.skip, ast.Duration):
         return True
-    return isinstance(measure, Measure) and measure.name in ("fading", "surprise_count")
+    return isinstance(measure, ast.Measure) and measure.name in ("fading", "surprise_count")

@@ -7,7 +7,7 @@ import fnmatch
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 
 from ..config.trust import SUFFIXES, pattern_files
@@ -371,20 +371,5 @@ def _choose(
     return tuple(sorted(wanted - retired))
 
 
-def select(
-    selectors: Sequence[str | Path] = (),
-    *,
-    more: Sequence[str | Path] = (),
-    vocabulary: Vocabulary | None = None,
-    parameters: Mapping[str, Mapping[str, float]] | None = None,
-    status: Mapping[str, str] | None = None,
-) -> Library:
-    """Load patterns of any status, for listing and testing; all without selectors."""
-    return load_patterns(
-        selectors or None,
-        more=more,
-        vocabulary=vocabulary,
-        parameters=parameters,
-        status=status,
-        any_status=True,
-    )
+select = partial(load_patterns, any_status=True)
+"""Load patterns of any status, for listing and testing; all without selectors."""

@@ -9,21 +9,8 @@ from pathlib import Path
 
 from .. import registry
 from ..errors import Fault
-from ..language.ast import (
-    AnyOf,
-    Compare,
-    Elapsed,
-    Expr,
-    Member,
-    Number,
-    Pattern,
-    Sequence,
-    Shape,
-    Signal,
-    Step,
-    StepValue,
-    Threshold,
-)
+from ..language import ast
+from ..language.ast import Expr, Pattern, Signal
 from ..language.compiler import compile_patterns
 from ..language.history import belongs
 from ..language.program import Program
@@ -63,38 +50,40 @@ def doubts(pattern: Pattern) -> Iterator[str]:
         )
 
 
-def _whole(shape: Shape) -> Expr | None:
+def _whole(shape: ast.Shape) -> Expr | None:
     """The only condition of a shape, or None where it has more."""
-    if isinstance(shape, Threshold):
+    if isinstance(shape, ast.Threshold):
         return shape.when
-    if isinstance(shape, Sequence) and len(shape.items) == 1:
+    if isinstance(shape, ast.Sequence) and len(shape.items) == 1:
         (item,) = shape.items
-        return item.condition if isinstance(item, Step) and item.times == 1 else None
+        return item.condition if isinstance(item, ast.Step) and item.times == 1 else None
     return None
 
 
 def _threshold(expr: Expr) -> tuple[str, float] | None:
     """Operator and number of a condition that compares one signal with a number."""
-    if not isinstance(expr, Compare):
+    if not isinstance(expr, ast.Compare):
         return None
     match expr.left, expr.right:
-        case Signal(), Number(value):
+        case Signal(), ast.Number(value):
             return expr.op, value
-        case Number(value), Signal():
+        case ast.Number(value), Signal():
             return FLIPPED.get(expr.op, expr.op), value
     return None
 
 
-def _is_absolute(shape: Shape) -> bool:
-    return isinstance(shape, Sequence) and all(_compares_with_numbers(s.condition) for s in shape.steps)
+def _is_absolute(shape: ast.Shape) -> bool:
+    return isinstance(shape, ast.Sequence) and all(_compares_with_numbers(s.condition) for s in shape.steps)
 
 
 def _compares_with_numbers(expr: Expr) -> bool:
     """Whether a condition only compares signals with fixed numbers."""
     inside = list(walk(expr))
-    if any(isinstance(item, (*MEASURES, StepValue, Elapsed, AnyOf, Member)) for item in inside):
+    if any(
+        isinstance(item, (*MEASURES, ast.StepValue, ast.Elapsed, ast.AnyOf, ast.Member)) for item in inside
+    ):
         return False
-    compared = [item for item in inside if isinstance(item, Compare)]
+    compared = [item for item in inside if isinstance(item, ast.Compare)]
     return bool(compared) and all(
         item.op in FLIPPED
         and bool(named(item.left, Signal)) != bool(named(item.right, Signal))

@@ -11,6 +11,7 @@ from ..errors import BadPattern, Fault, did_you_mean
 from ..language.ast import Pattern
 from ..language.fields import FieldReader, renamed
 from ..language.parser import parse_patterns
+from ..language.shape_parser import COMBINATIONS
 from ..language.vocabulary import Vocabulary
 from ..language.yaml_source import Fields, Items, Node, Scalar, plain, read_yaml_file
 from ..models import stable_hash
@@ -173,8 +174,7 @@ def _part_places(shape: Node | None) -> dict[str, tuple[int, int]]:
 
 
 def _is_combination(shape: Node | None) -> bool:
-    kinds = ("all_of", "in_order", "any_of", "spread")
-    return isinstance(shape, Fields) and any(shape.get(kind) is not None for kind in kinds)
+    return isinstance(shape, Fields) and any(shape.get(kind) for kind in (*COMBINATIONS, "spread"))
 
 
 def _words(node: Node | None) -> set[str]:

@@ -9,12 +9,12 @@ from __future__ import annotations
 from itertools import product
 from typing import Any
 
+from ..language.shape_parser import COMBINATIONS, KINDS, SETTINGS
 from ..models.constants import EVIDENCE, STATUSES
 from ..models.severity import SEVERITIES
+from .pattern_file import LISTS
 
 Schema = dict[str, Any]
-
-COMBINATIONS = ("all_of", "in_order", "any_of")
 
 TEXT: Schema = {"type": "string", "minLength": 1}
 DATE: Schema = {"type": "string", "pattern": r"^\d{4}-\d{2}-\d{2}$"}
@@ -32,7 +32,19 @@ DURATION: Schema = {"type": "string", "pattern": r"^\s*\d{1,9}(\.\d{1,6})?\s*[sm
 EVENTS: Schema = {"type": "string", "pattern": r"^\s*\d{1,9}\s+events?\s*$"}
 LIMIT: Schema = {"anyOf": [DURATION, EVENTS]}
 LIMITS: Schema = {"anyOf": [LIMIT, {"type": "array", "items": LIMIT, "minItems": 1}]}
+# How far back: a number of events, a limit, or a parameter; or several of these that all hold.
+BACK: Schema = {"anyOf": [COUNT, LIMIT, NAME]}
+WINDOW: Schema = {"anyOf": [BACK, {"type": "array", "items": BACK, "minItems": 1}]}
 SCALAR: Schema = {"type": ["number", "string", "boolean", "null"]}
+_SETTING: dict[str, Schema] = {
+    **dict.fromkeys(("of", "when", "where", "against", "within_each", "since", "and"), EXPRESSION),
+    **dict.fromkeys(("clears", "longer_than", "after"), EXPRESSION),
+    **dict.fromkeys(("rise", "fall", "tau", "difference", "t", "multiplier"), NUMBER),
+    **dict.fromkeys(("last", "skip"), WINDOW),
+    **dict.fromkeys(("from", "to"), PART),
+    "at_least": SIZE,
+    "within": DURATION,
+}
 
 
 def pattern_body() -> Schema:
@@ -52,11 +64,7 @@ def pattern_body() -> Schema:
             "evidence": {"enum": list(EVIDENCE)},
             "description": TEXT | {"description": "Conduct, not intent."},
             "triage": TEXT | {"description": "What a person should look at first."},
-            "false_positives": _item_or_list(TEXT),
-            "misses": _item_or_list(TEXT),
-            "references": _item_or_list(TEXT),
-            "tags": _item_or_list(TEXT),
-            "related": _item_or_list(TEXT),
+            **dict.fromkeys(LISTS, _item_or_list(TEXT)),
             "author": TEXT,
             "date": DATE,
             "modified": DATE,
@@ -84,24 +92,14 @@ def pattern_body() -> Schema:
 
 
 def _shape() -> Schema:
-    clearing = {"and": EXPRESSION, "clears": EXPRESSION}
-    threshold = _closed({"when": EXPRESSION} | clearing, required=["when"])
-    silence = _closed({"longer_than": EXPRESSION, "after": EXPRESSION, "at_least": SIZE}, ["longer_than"])
-    spread = _closed(
-        {"from": PART, "to": PART, "within": DURATION, "at_least": SIZE, "multiplier": NUMBER},
-        required=["from", "to", "within"],
-    )
-    return {
-        "oneOf": [
-            _sequence(),
-            _single_key("threshold", threshold),
-            _single_key("trend", _trend(clearing)),
-            _single_key("contrast", _contrast(clearing)),
-            _single_key("silence", silence),
-            *(_combination(kind) for kind in COMBINATIONS),
-            _single_key("spread", spread),
-        ]
+    shapes = {
+        kind: _closed({name: _SETTING[name] for name in (*required, *others)}, [*required])
+        for kind, (required, others) in SETTINGS.items()
     }
+    shapes["trend"]["oneOf"] = [{"required": ["rise"]}, {"required": ["fall"]}]
+    whole = {kind: _closed({kind: body}, [kind]) for kind, body in shapes.items()}
+    whole |= {"sequence": _sequence(), **{kind: _combination(kind) for kind in COMBINATIONS}}
+    return {"oneOf": [whole[kind] for kind in KINDS]}
 
 
 def _sequence() -> Schema:
@@ -135,20 +133,6 @@ def _beside(keys: list[str], options: dict[str, Schema]) -> Schema:
     others: dict[str, Schema | bool] = {name: False for name in options if name not in keys}
     size = len(keys) + 1
     return {"required": keys, "properties": others, "minProperties": size, "maxProperties": size}
-
-
-def _trend(clearing: dict[str, Schema]) -> Schema:
-    window = {"last": _window(), "skip": _window(), "since": EXPRESSION, "where": EXPRESSION}
-    amounts = {"rise": NUMBER, "fall": NUMBER, "tau": NUMBER, "at_least": SIZE}
-    trend = _closed({"of": EXPRESSION} | amounts | window | clearing, required=["of"])
-    return trend | {"oneOf": [{"required": ["rise"]}, {"required": ["fall"]}]}
-
-
-def _contrast(clearing: dict[str, Schema]) -> Schema:
-    sides = {"of": EXPRESSION, "where": EXPRESSION, "against": EXPRESSION}
-    limits = {"difference": NUMBER, "t": NUMBER, "at_least": SIZE}
-    window = {"within_each": EXPRESSION, "last": _window(), "skip": _window()}
-    return _closed(sides | limits | window | clearing, required=[*sides, "difference", "t"])
 
 
 def _combination(kind: str) -> Schema:
@@ -197,12 +181,6 @@ def _example() -> Schema:
     }
 
 
-def _window() -> Schema:
-    """How far back: a number of events, a limit, several limits that all hold, or a parameter."""
-    schema: Schema = {"anyOf": [COUNT, LIMIT, NAME]}
-    return {"anyOf": [schema, {"type": "array", "items": schema, "minItems": 1}]}
-
-
 def _closed(properties: dict[str, Schema], required: list[str]) -> Schema:
     return {
         "type": "object",
@@ -215,10 +193,6 @@ def _closed(properties: dict[str, Schema], required: list[str]) -> Schema:
 def _item_or_list(item: Schema) -> Schema:
     """A list of different ones; one alone is a list of one."""
     return {"anyOf": [item, {"type": "array", "items": item, "minItems": 1, "uniqueItems": True}]}
-
-
-def _single_key(key: str, body: Schema) -> Schema:
-    return _closed({key: body}, required=[key])
 
 
 def _by_name(values: Schema) -> Schema:

@@ -10,14 +10,13 @@ from uuid import uuid4
 from ..config.trust import SUFFIXES
 from ..data import DATA
 from ..errors import BadUsage, Fault, did_you_mean
-from ..language.shape_parser import KINDS
+from ..language.shape_parser import COMBINATIONS, KINDS
 from ..language.yaml_source import Scalar
 from . import library
 from .pattern_file import PATTERN_NAME
 
 TEMPLATES = DATA / "templates"
 PARTS = ("first", "second")
-COMBINED = ("all_of", "in_order", "any_of", "spread")
 _HOLE = re.compile(r"\b(NAME|TITLE|ID)(?=_first|_second|\b)")
 
 
@@ -47,7 +46,7 @@ def new_pattern(name: str, shape: str, new_id: Callable[[], str]) -> dict[str, s
         near = did_you_mean(shape, KINDS) or f"; one of {', '.join(KINDS)}"
         raise BadUsage(f"unknown shape {shape!r}{near}")
     wanted = {name: shape}
-    if shape in COMBINED:
+    if shape in (*COMBINATIONS, "spread"):
         wanted |= {f"{name}_{part}": part for part in PARTS}
     for item in wanted:
         _check_name(item)

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ...language.aggregates import options_of
 from ...language.ast import Compare, Cover, Difference, Expr, Measure, Number
 from ...language.visitor import needs_time
 from ...models.timestamps import HOUR
@@ -20,12 +21,10 @@ from ..aggregates import (
     contrast,
     count_surprise,
     fading,
-    mean,
     rise,
     root,
     surprise,
     top,
-    usual,
 )
 from .expressions import Reader
 from .histories import group_codes
@@ -52,7 +51,7 @@ def number_aggregate(reader: Reader, expr: Measure | Cover | Difference) -> Floa
         if expr.name in KERNELS:
             selection = Selection(reader, expr)
             x: Floats = KERNELS[expr.name](selection, expr)
-            x[selection.n < max(expr.window.at_least, LEAST.get(expr.name, 0))] = np.nan
+            x[selection.n < expr.window.at_least] = np.nan
             return x
     if expr.name == "surprise_count":
         return per_row(reader, expr, lambda some: _surprise_count(some, expr))
@@ -71,7 +70,7 @@ def value_aggregate(reader: Reader, expr: Measure) -> Column:
         known, histories = (selection.n > 0) & (selection.n >= expr.window.at_least), selection.histories
         pick = selection.first if expr.name == "oldest" else selection.last - 1
         at = np.full(reader.size, -1)
-        at[known] = selection.positions(selection.at[pick[known]])
+        at[known] = selection.at[pick[known]]
     column = window_value(Reader(histories, reader.cap, np.where(known, at, 0).astype(np.int64)), expr.of)
     num = None if column.num is None else np.where(known, column.num, np.nan)
     return Column(num, None if column.code is None else np.where(known, column.code, -1))
@@ -113,27 +112,13 @@ def per_row(reader: Reader, expr: Expr, compute: Callable[[Reader], Floats]) -> 
 # From sums.
 
 
-def _counted(selection: Selection, expr: Measure) -> Floats:
-    return selection.trues.astype(np.float64)
-
-
-def _share(selection: Selection, expr: Measure) -> Floats:
-    return selection.trues / selection.n
-
-
-def _sum(selection: Selection, expr: Measure) -> Floats:
-    return as_floats(selection.sums("s", 1)) / 1e6
-
-
-def _mean(selection: Selection, expr: Measure) -> Floats:
-    floats: Floats = mean(selection.n, as_floats(selection.sums("s", 1)))
-    return floats
-
-
-def _usual(selection: Selection, expr: Measure) -> Floats:
-    m, n0 = expr.option("prior") or (0.0, 0.0)
-    floats: Floats = usual(selection.n, as_floats(selection.sums("s", 1)), m, n0)
-    return np.where(np.isfinite(floats), floats, np.nan)
+def _from_sum(selection: Selection, expr: Measure) -> Floats:
+    """An aggregate whose formula takes the count and the sum of the readings alone."""
+    s = selection.trues if expr.name in ("count", "share") else as_floats(selection.sums("s", 1))
+    options = options_of(expr)
+    floats: Floats = AGGREGATES[expr.name].formula(selection.n, s, 0, 0, options)
+    # Numbers of a pattern may be of any size.
+    return np.where(np.isfinite(floats), floats, np.nan) if options else floats
 
 
 def _std(selection: Selection, expr: Measure) -> Floats:
@@ -160,9 +145,10 @@ def _rise(selection: Selection, expr: Measure) -> Floats:
     if s.dtype == object or t.dtype == object:
         s, t, n = s.astype(object), t.astype(object), n.astype(object)
         top_, below = 6 * (2 * t - (n - 1) * s), n * (n + 1)
-        return as_floats(top_) / (as_floats(below) * 1e6)
-    floats: Floats = rise(n, s, t)
-    return floats
+        floats = as_floats(top_) / (as_floats(below) * 1e6)
+    else:
+        floats = rise(n, s, t)
+    return np.where(selection.n > 1, floats, np.nan)
 
 
 def _extreme(selection: Selection, expr: Measure) -> Floats:
@@ -219,17 +205,13 @@ def _span(selection: Selection, expr: Measure) -> Floats:
         at = np.flatnonzero(selection.true if selection.valid is None else selection.true & selection.valid)
     if not len(at):
         return np.full(len(first), np.nan)
-    times = selection.histories.times[selection.positions(at)]
+    times = selection.histories.times[at]
     x = (times[np.maximum(last - 1, 0)] - times[np.minimum(first, len(at) - 1)]) / 1e6
     return np.where(last > first, x, np.nan)
 
 
 KERNELS: dict[str, Callable[[Selection, Measure], Floats]] = {
-    "count": _counted,
-    "share": _share,
-    "sum": _sum,
-    "mean": _mean,
-    "usual": _usual,
+    **{name: _from_sum for name, aggregate in AGGREGATES.items() if aggregate.sums == "s"},
     "std": _std,
     "rise": _rise,
     "min": _extreme,
@@ -239,9 +221,6 @@ KERNELS: dict[str, Callable[[Selection, Measure], Floats]] = {
     "span": _span,
 }
 """Aggregates that are computed for all windows at once."""
-
-LEAST = {"share": 1, "mean": 1, "std": 1, "rise": 2}
-"""How many readings they need."""
 
 
 # Window by window.
@@ -258,10 +237,10 @@ def _sliced(reader: Reader, expr: Measure) -> Floats:
     tokens = selection.tokens
     # A list is quicker to cut, but not worth making for a few short windows.
     values = tokens.tolist() if int(selection.n[rows].sum()) > len(tokens) else tokens
-    formula, options = AGGREGATES.get(expr.name), dict(expr.options)
+    formula, options = AGGREGATES.get(expr.name), options_of(expr)
     if expr.name == "fading":
         half, now = options["half"][0], selection.ranges.now[rows].tolist()
-        times = selection.histories.times[selection.positions(selection.at)]
+        times = selection.histories.times[selection.at]
     for k, (row, a, b) in enumerate(zip(rows.tolist(), first, last, strict=True)):
         part = values[a:b] if isinstance(values, list) else values[a:b].tolist()
         try:
@@ -278,7 +257,7 @@ def _sliced(reader: Reader, expr: Measure) -> Floats:
 
 
 def _surprise(reader: Reader, expr: Measure, selection: Selection) -> Floats:
-    prior = expr.option("prior") or (0.0, 0.0, 0.0)
+    prior = options_of(expr)["prior"]
     here = Reader(selection.histories, reader.cap, selection.ranges.at).number(expr.of)
     xs = np.broadcast_to(here, (reader.size,)).tolist()
     n, s, q = selection.n.tolist(), selection.sums("s", 1).tolist(), selection.sums("q", 1).tolist()
@@ -291,7 +270,7 @@ def _surprise(reader: Reader, expr: Measure, selection: Selection) -> Floats:
 
 def _top(selection: Selection, expr: Measure) -> Floats:
     """For each window the position of the newest reading that has its most frequent value, or NaN."""
-    tokens, times = selection.tokens.tolist(), (expr.option("times") or (1.0,))[0]
+    tokens, times = selection.tokens.tolist(), options_of(expr)["times"][0]
     out = np.full(len(selection.n), np.nan)
     for row, (first, last) in enumerate(zip(selection.first.tolist(), selection.last.tolist(), strict=True)):
         part = tokens[first:last]
@@ -299,18 +278,18 @@ def _top(selection: Selection, expr: Measure) -> Floats:
         if most is not None:
             out[row] = last - 1 - part[::-1].index(most)
     some = out == out
-    out[some] = selection.positions(selection.at[out[some].astype(np.int64)])
+    out[some] = selection.at[out[some].astype(np.int64)]
     return out
 
 
 def _surprise_count(reader: Reader, expr: Measure) -> Floats:
     here, at = reader.histories, reader.positions
-    span, last = (int((expr.option(name) or (0,))[0]) for name in ("span", "last"))
-    k, h = expr.option("prior") or (0.0, 0.0)
+    options = options_of(expr)
+    (span,), (last,), (k, h) = map(int, options["span"]), map(int, options["last"]), options["prior"]
     before = counts(reader.over(here).holds(expr.of))
     now, start, number = here.times[at], here.start_of(at), here.number_of(at)
     oldest = np.maximum(start, at + 1 - reader.cap)
-    cut = at + 1 - start + here.before[number] > reader.cap
+    cut = at + 1 - start > reader.cap
     # Windows are (now - span, now] and (now - span - last, now - span], cut to the newest events.
     turn = np.maximum(after(here, at, span), oldest)
     past = np.minimum(np.maximum(after(here, at, span + last), oldest), turn)

@@ -9,33 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from ...language.ast import (
-    And,
-    AnyOf,
-    Arithmetic,
-    Attribute,
-    Compare,
-    Cover,
-    Difference,
-    Elapsed,
-    Expr,
-    Function,
-    Indicator,
-    Known,
-    Measure,
-    Member,
-    Negative,
-    Not,
-    Number,
-    Or,
-    OrElse,
-    Result,
-    Signal,
-    StepCount,
-    StepMean,
-    StepValue,
-    Text,
-)
+from ...language import ast
+from ...language.ast import Expr
+from ...language.three_valued import FLIPPED
 from ...language.visitor import walk
 from ..aggregates import mean
 from .histories import NO_TIME, Histories, first_known
@@ -55,24 +31,22 @@ Chain = Mapping[str, Sequence[Ints]]
 MANY = 0.5
 """With more than this share of rows left, an expression is read at all of them, so that others can use it."""
 
-_MIRROR = {">": "<", "<": ">", ">=": "<=", "<=": ">="}
-
 
 @lru_cache(maxsize=4096)
 def kind(expr: Expr) -> str:
     """What an expression gives: truth, number, value (a number or a text) or list."""
     match expr:
-        case Compare() | Member() | Not() | And() | Or() | AnyOf() | Known():
+        case ast.Compare() | ast.Member() | ast.Not() | ast.And() | ast.Or() | ast.AnyOf() | ast.Known():
             return "truth"
-        case Text() | Signal() | Indicator() | Attribute() | Result():
+        case ast.Text() | ast.Signal() | ast.Indicator() | ast.Attribute() | ast.Result():
             return "value"
-        case StepValue():
+        case ast.StepValue():
             return kind(expr.of)
-        case Measure(name="top" | "oldest" | "newest"):
+        case ast.Measure(name="top" | "oldest" | "newest"):
             return "value"
-        case Measure(name="values"):
+        case ast.Measure(name="values"):
             return "list"
-        case OrElse():
+        case ast.OrElse():
             kinds = {kind(expr.of), kind(expr.default)}
             return kinds.pop() if len(kinds) == 1 else "value"
     return "number"
@@ -83,14 +57,16 @@ def cost(expr: Expr) -> int:
     """0 without aggregates, 1 with those that are read from sums, 2 with others."""
     from .aggregates import KERNELS
 
-    costs = (1 if isinstance(node, Measure) and node.name in KERNELS else 2 for node in aggregates_in(expr))
+    costs = (
+        1 if isinstance(node, ast.Measure) and node.name in KERNELS else 2 for node in aggregates_in(expr)
+    )
     return max(costs, default=0)
 
 
 @lru_cache(maxsize=4096)
-def aggregates_in(expr: Expr) -> tuple[Measure | Cover | Difference, ...]:
+def aggregates_in(expr: Expr) -> tuple[ast.Measure | ast.Cover | ast.Difference, ...]:
     """The aggregates an expression is made of."""
-    return tuple(node for node in walk(expr) if isinstance(node, (Measure, Cover, Difference)))
+    return tuple(node for node in walk(expr) if isinstance(node, (ast.Measure, ast.Cover, ast.Difference)))
 
 
 class Reader:
@@ -175,29 +151,31 @@ class Reader:
 
     def _truth(self, expr: Expr, wanted: bool) -> Mask:
         match expr:
-            case And():
+            case ast.And():
                 return self._every(expr.items, True) if wanted else self._any(expr.items, False)
-            case Or():
+            case ast.Or():
                 return self._any(expr.items, True) if wanted else self._every(expr.items, False)
-            case Not():
+            case ast.Not():
                 return self._is(expr.of, not wanted)
-            case AnyOf():
-                return self._truth(Or(tuple(Compare(">", item, Number(0.0)) for item in expr.items)), wanted)
-            case Known():
+            case ast.AnyOf():
+                return self._truth(
+                    ast.Or(tuple(ast.Compare(">", item, ast.Number(0.0)) for item in expr.items)), wanted
+                )
+            case ast.Known():
                 known = self.known(expr.of)
                 return known if wanted else ~known
-            case OrElse():
+            case ast.OrElse():
                 return np.where(
                     self.known(expr.of), self._is(expr.of, wanted), self._is(expr.default, wanted)
                 )
-            case Compare():
+            case ast.Compare():
                 return self._compare(expr, wanted)
-            case Member():
-                options = Or(tuple(Compare("==", expr.of, option) for option in expr.options))
+            case ast.Member():
+                options = ast.Or(tuple(ast.Compare("==", expr.of, option) for option in expr.options))
                 inside = self._truth(options, wanted != expr.negated)
                 # An empty list holds nothing, unless the value itself is absent.
                 return inside if expr.options else inside & self.known(expr.of)
-            case StepValue():
+            case ast.StepValue():
                 there, matched = self._step(expr.step)
                 return there._is(expr.of, wanted) & matched
         raise TypeError(f"{type(expr).__name__} is not a condition")
@@ -239,15 +217,15 @@ class Reader:
             self.histories.block.table.shares[item, wanted] = share
         return mask
 
-    def _compare(self, expr: Compare, wanted: bool) -> Mask:
+    def _compare(self, expr: ast.Compare, wanted: bool) -> Mask:
         op, left, right = expr.op, expr.left, expr.right
         if op in ("==", "!="):
             return self._equal(left, right, wanted == (op == "=="))
-        if isinstance(left, Signal) and isinstance(right, Number):
+        if isinstance(left, ast.Signal) and isinstance(right, ast.Number):
             return self._signal_compare(op, left, float(right.value), wanted)
         a, b = self.number(left), self.number(right)
         if isinstance(a, float):
-            op, a, b = _MIRROR[op], b, a
+            op, a, b = FLIPPED[op], b, a
         if isinstance(a, float):
             a = np.full(self.size, a)
         if isinstance(b, float):
@@ -258,7 +236,7 @@ class Reader:
         out: Mask = known & (above if (op in (">", "<")) == wanted else ~above)
         return out
 
-    def _signal_compare(self, op: str, signal: Signal, c: float, wanted: bool) -> Mask:
+    def _signal_compare(self, op: str, signal: ast.Signal, c: float, wanted: bool) -> Mask:
         """A reading against a number, without rounding the readings one by one."""
         column = self.histories.column("reading", signal.name)
         if column.num is None:
@@ -268,10 +246,10 @@ class Reader:
 
     def _equal(self, left: Expr, right: Expr, same: bool) -> Mask:
         """Where both are known and equal (or, not `same`, different)."""
-        if isinstance(left, Number):
+        if isinstance(left, ast.Number):
             left, right = right, left
         a = self.value(left)
-        if isinstance(right, Number):
+        if isinstance(right, ast.Number):
             equal = np.zeros(self.size, bool) if a.num is None else between(a.num, float(right.value))
             return equal if same else a.known(self.size) & ~equal
         b, equal = self.value(right), np.zeros(self.size, bool)
@@ -297,34 +275,34 @@ class Reader:
 
     def _value(self, expr: Expr) -> Column:
         match expr:
-            case Text():
+            case ast.Text():
                 code = self.histories.block.table.texts.code(expr.value)
                 return Column(code=np.full(self.size, code, np.int32))
-            case Signal() | Attribute() | Indicator():
+            case ast.Signal() | ast.Attribute() | ast.Indicator():
                 return self._leaf(expr)
-            case Result():
+            case ast.Result():
                 return (self.results or {}).get(expr.name, Column())
-            case StepValue() if kind(expr.of) != "number":
+            case ast.StepValue() if kind(expr.of) != "number":
                 there, matched = self._step(expr.step)
                 column = there.value(expr.of)
                 num = None if column.num is None else np.where(matched, column.num, np.nan)
                 return Column(num, None if column.code is None else np.where(matched, column.code, -1))
-            case OrElse() if kind(expr) == "value":
+            case ast.OrElse() if kind(expr) == "value":
                 return first_known(self.value(expr.of), self.value(expr.default), self.size)
-            case Measure() if kind(expr) == "value":
+            case ast.Measure() if kind(expr) == "value":
                 from .aggregates import value_aggregate
 
                 return value_aggregate(self, expr)
         x = self.number(expr)
         return Column(np.full(self.size, x) if isinstance(x, float) else x)
 
-    def _leaf(self, expr: Signal | Attribute | Indicator) -> Column:
+    def _leaf(self, expr: ast.Signal | ast.Attribute | ast.Indicator) -> Column:
         here, rows = self.histories, self.rows
-        column = here.block.column("attribute" if isinstance(expr, Attribute) else "reading", expr.name)
+        column = here.block.column("attribute" if isinstance(expr, ast.Attribute) else "reading", expr.name)
         if here.index is not None or rows is not None:
             column = column.at(here.block_rows(self.positions))
         evaluated = None
-        if isinstance(expr, Indicator):
+        if isinstance(expr, ast.Indicator):
             evaluated = here.evaluated if rows is None else here.evaluated[rows]
         num = column.num
         if num is not None and not column.rounded:
@@ -341,27 +319,27 @@ class Reader:
 
     def _number(self, expr: Expr) -> Any:
         match expr:
-            case Number():
+            case ast.Number():
                 return float(expr.value)
-            case Elapsed():
+            case ast.Elapsed():
                 return self._elapsed(expr.name)
-            case Negative():
+            case ast.Negative():
                 return self._arithmetic("negative", (expr.of,))
-            case Arithmetic():
+            case ast.Arithmetic():
                 return self._arithmetic(expr.op, (expr.left, expr.right))
-            case Function():
+            case ast.Function():
                 return self._arithmetic(expr.name, expr.args)
-            case StepValue() if kind(expr.of) == "number":
+            case ast.StepValue() if kind(expr.of) == "number":
                 there, matched = self._step(expr.step)
                 return np.where(matched, there.number(expr.of), np.nan)
-            case StepCount() | StepMean():
+            case ast.StepCount() | ast.StepMean():
                 return self._over_step(expr)
-            case OrElse() if kind(expr) == "number":
+            case ast.OrElse() if kind(expr) == "number":
                 first, default = self.number(expr.of), self.number(expr.default)
                 if isinstance(first, float):
                     return default if first != first else first
                 return np.where(first == first, first, default)
-            case Measure() | Cover() | Difference() if kind(expr) == "number":
+            case ast.Measure() | ast.Cover() | ast.Difference() if kind(expr) == "number":
                 from .aggregates import number_aggregate
 
                 return number_aggregate(self, expr)
@@ -370,10 +348,10 @@ class Reader:
         num = self.value(expr).num
         return math.nan if num is None else num
 
-    def _over_step(self, expr: StepCount | StepMean) -> Floats:
+    def _over_step(self, expr: ast.StepCount | ast.StepMean) -> Floats:
         """How many events a step matched, or the mean of a value over them."""
         matched = [self._step(expr.step, k) for k in range(len((self.chain or {}).get(expr.step, ())))]
-        if isinstance(expr, StepCount):
+        if isinstance(expr, ast.StepCount):
             return sum((mask.astype(np.float64) for _, mask in matched), np.zeros(self.size))
         values = [np.where(mask, there.number(expr.of), np.nan) for there, mask in matched]
         x = np.array(values).reshape(len(values), self.size)
@@ -409,7 +387,7 @@ class Reader:
         if kind(expr) == "truth":
             both = zip(self.holds(expr).tolist(), self.fails(expr).tolist(), strict=True)
             return [True if holds else False if fails else None for holds, fails in both]
-        if isinstance(expr, Measure) and kind(expr) == "list":
+        if isinstance(expr, ast.Measure) and kind(expr) == "list":
             from .aggregates import newest_values
 
             return newest_values(self, expr)

@@ -34,11 +34,8 @@ def membership(program: Program) -> Membership:
     return program.group_by, program.signals, program.evaluated
 
 
-def blocks(table: EventTable, old_rows: int = 0, size: int = 0) -> Iterator[Block]:
-    """All rows in blocks of whole subjects; within a block all are timed, or none.
-
-    The first `old_rows` rows of the table are from earlier chunks.
-    """
+def blocks(table: EventTable, size: int = 0) -> Iterator[Block]:
+    """All rows in blocks of whole subjects; within a block all are timed, or none."""
     size = size or BLOCK_ROWS
     if not table.rows:
         return
@@ -56,7 +53,7 @@ def blocks(table: EventTable, old_rows: int = 0, size: int = 0) -> Iterator[Bloc
         end = min(int(ends[k]), int(turns[np.searchsorted(turns, start, "right")]))
         starts = first[np.searchsorted(first, start, "right") : np.searchsorted(first, end, "left")] - start
         rows = slice(start, end) if order is None else order[start:end]
-        yield Block(table, rows, np.append(0, starts), old_rows)
+        yield Block(table, rows, np.append(0, starts))
         start = end
 
 
@@ -85,15 +82,11 @@ def _changes(values: Any) -> Ints:
 class Block:
     """Rows of some subjects. `rows` are their numbers in the table, `starts` where each subject begins."""
 
-    def __init__(self, table: EventTable, rows: Rows, starts: Ints, old_rows: int = 0) -> None:
+    def __init__(self, table: EventTable, rows: Rows, starts: Ints) -> None:
         self.table, self.rows, self.starts = table, rows, starts
         self.times = table.times[rows]
         self.size = len(self.times)
         self.timed = bool(table.timed[rows][0])
-        self.old = self.numbers(np.arange(self.size)) < old_rows if old_rows else None
-        """The rows from earlier chunks."""
-        self.chunked = False
-        """Whether histories remember earlier chunks: then those of two memberships are never shared."""
         self._histories: dict[Membership, Histories] = {}
         self._columns: dict[tuple[str, str], Column] = {}
         self._grouped: dict[tuple[str, ...], tuple[Ints, Ints]] = {}
@@ -117,7 +110,7 @@ class Block:
         if member not in self._histories:
             inside = self._belonging(member)
             everyone = (member[0], (), False)
-            if inside is None and member != everyone and not self.chunked:
+            if inside is None and member != everyone:
                 self._histories[member] = self.histories(everyone)
             else:
                 self._histories[member] = Histories(self, member, inside)
@@ -165,8 +158,7 @@ class Histories:
     """Histories of a block, one after another. Positions count through all of them.
 
     `index` gives the row of the block at each position, None where they are the same. `first_times` says when
-    the first event of each history was. With rows from earlier chunks, `fresh` is where the others begin, and
-    `before` how many events came before the first position here.
+    the first event of each history was.
     """
 
     def __init__(self, block: Block, member: Membership, inside: Mask | None) -> None:
@@ -179,9 +171,6 @@ class Histories:
         self.lengths: Ints = self.ends - self.starts
         self.longest = int(self.lengths.max(initial=0))
         self.first_times: Ints = self.times[self.starts]
-        self.before: Ints = np.zeros(len(self.starts), np.int64)
-        self.fresh: Ints = self.starts
-        self.recalled = False
         self.memo: dict[Any, Any] = {}
 
     def _arrange(self, inside: Mask | None) -> tuple[Ints | None, Ints | None]:
@@ -223,27 +212,11 @@ class Histories:
         return self.starts[self.number_of(positions)]
 
     @cached_property
-    def old(self) -> Mask | None:
-        """The positions of rows from earlier chunks; None where there are none."""
-        old = self.block.old
-        return old if old is None or self.index is None else old[self.index]
-
-    @cached_property
-    def new(self) -> Ints | None:
-        """The positions of rows that are not from earlier chunks; None where all are."""
-        return None if self.old is None else np.flatnonzero(~self.old)
-
-    @cached_property
     def previous(self) -> Ints:
         """The time of the event before each in its history; `NO_TIME` for the first."""
         out = np.append(NO_TIME, self.times[:-1])
         out[self.starts] = NO_TIME
         return out
-
-    @cached_property
-    def keys(self) -> list[Key]:
-        """Source and key of each history."""
-        return list(self.keys_at(self.rows(self.starts)))
 
     @cached_property
     def whole(self) -> Histories:

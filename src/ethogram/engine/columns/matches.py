@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ...language.aggregates import options_of
 from ...language.ast import Compare, Cover, Difference, Expr, Indicator, Measure, Number, Signal, Slot
 from ...language.program import Program, SequenceProgram, SilenceProgram, ThresholdProgram
 from ...language.templates import rounded, write
@@ -31,8 +32,7 @@ _PLACES = 1e6
 class MatchColumns:
     """The matches of a program in a block, as columns; positions count through its histories.
 
-    `peak` is where details and explanation are read, by `reader`. `carried` marks episodes that opened in an
-    earlier chunk: of those only what came since is here, and `count` may be 0.
+    `peak` is where details and explanation are read, by `reader`.
     """
 
     program: Program
@@ -45,35 +45,17 @@ class MatchColumns:
     severity: Ints
     confidence: Floats
     fired_confidence: Floats
-    peak_confidence: Floats
     opened_at: Ints
     closed_at: Ints
     firings: Firings | None = None
-    carried: Mask | None = None
 
 
 def of_sequence(program: Program, firings: Firings, cap: int) -> MatchColumns:
     """The firings of a sequence."""
     here, fired, first, steps = firings.histories, firings.fired, firings.chains[0], firings.steps
-    reader = Reader(here, cap, fired, steps)
-    confidence = confidence_at(program, reader)
     count = np.sum([positions >= 0 for matched in steps.values() for positions in matched], axis=0)
-    return MatchColumns(
-        program,
-        reader,
-        fired=fired,
-        first=first,
-        last=fired,
-        peak=fired,
-        count=count,
-        severity=severity_at(program, reader),
-        confidence=confidence,
-        fired_confidence=confidence,
-        peak_confidence=confidence,
-        opened_at=here.times[first],
-        closed_at=here.times[fired],
-        firings=firings,
-    )
+    found = _at_once(program, Reader(here, cap, fired, steps), here.times[first], here.times[fired])
+    return replace(found, first=first, count=count, firings=firings)
 
 
 def of_threshold(program: Program, episodes: Episodes, whole: Reader) -> MatchColumns:
@@ -81,38 +63,27 @@ def of_threshold(program: Program, episodes: Episodes, whole: Reader) -> MatchCo
     here, opened, closed = whole.histories, episodes.opened, episodes.closed
     ends = np.where(closed < 0, here.ends[here.number_of(opened)], closed)
     length = ends - opened
-    some = np.flatnonzero(length)
-    rows = pieces(opened[some], length[some])
-    begins = np.cumsum(length[some]) - length[some]
+    rows = pieces(opened, length)
+    begins = np.cumsum(length) - length
     reader = Reader(here, whole.cap, rows)
     sure, severity = confidence_at(program, reader), severity_at(program, reader)
     ranks = np.array([rank(name) for name, _ in program.severities])[severity]
     score = ranks * 10_000_000 + np.rint(sure * _PLACES).astype(np.int64)
-    best = np.repeat(np.maximum.reduceat(score, begins), length[some])
+    best = np.repeat(np.maximum.reduceat(score, begins), length)
     peak = np.maximum.reduceat(np.where(score == best, rows, -1), begins)
-    at_peak = peak - opened[some] + begins
-
-    def spread(values: Any, absent: Any) -> Any:
-        out = np.full(len(opened), absent, values.dtype)
-        out[some] = values
-        return out
-
-    peaks = spread(peak, -1)
     return MatchColumns(
         program,
-        Reader(here, whole.cap, np.maximum(peaks, 0)),
+        Reader(here, whole.cap, peak),
         fired=opened,
         first=opened,
-        last=np.maximum(ends - 1, opened),
-        peak=peaks,
+        last=ends - 1,
+        peak=peak,
         count=length,
-        severity=spread(severity[at_peak], 0),
-        confidence=spread(np.maximum.reduceat(sure, begins), 0.0),
-        fired_confidence=spread(sure[begins], 0.0),
-        peak_confidence=spread(sure[at_peak], 0.0),
+        severity=severity[peak - opened + begins],
+        confidence=np.maximum.reduceat(sure, begins),
+        fired_confidence=sure[begins],
         opened_at=here.times[opened],
         closed_at=np.where(closed < 0, NEVER, here.times[closed]),
-        carried=episodes.carried,
     )
 
 
@@ -121,21 +92,25 @@ def of_silence(program: Program, silences: Silences, whole: Reader) -> MatchColu
     here, before, deadline = whole.histories, silences.before, silences.deadline
     texts = here.block.table.texts.encode(format_time(moment(us)) for us in deadline.tolist())
     reader = Reader(here, whole.cap, before, results={"deadline": Column(code=texts)})
-    confidence = confidence_at(program, reader)
+    return _at_once(program, reader, deadline, silences.following)
+
+
+def _at_once(program: Program, reader: Reader, opened_at: Ints, closed_at: Ints) -> MatchColumns:
+    """Matches of one event each: those at which `reader` is."""
+    at, confidence = reader.positions, confidence_at(program, reader)
     return MatchColumns(
         program,
         reader,
-        fired=before,
-        first=before,
-        last=before,
-        peak=before,
-        count=np.ones(len(before), np.int64),
+        fired=at,
+        first=at,
+        last=at,
+        peak=at,
+        count=np.ones(len(at), np.int64),
         severity=severity_at(program, reader),
         confidence=confidence,
         fired_confidence=confidence,
-        peak_confidence=confidence,
-        opened_at=deadline,
-        closed_at=silences.following,
+        opened_at=opened_at,
+        closed_at=closed_at,
     )
 
 
@@ -167,20 +142,16 @@ def severity_at(program: Program, reader: Reader) -> Ints:
     return out
 
 
-def matches(result: MatchColumns, shown: Sequence[str]) -> Iterator[tuple[int, int, float, Match]]:
-    """The matches, each with its history's number, the row of its first event, and the peak's confidence.
-
-    `shown` are the readings that detections show.
-    """
+def matches(result: MatchColumns, shown: Sequence[str]) -> Iterator[tuple[int, Match]]:
+    """The matches, each with the row of its history's first event; `shown`: readings that detections show."""
     program, reader = result.program, result.reader
     here, table = reader.histories, reader.histories.block.table
-    numbers = here.number_of(result.fired)
     details = [(name, reader.values(expr)) for name, expr in program.details]
     texts = [reader.values(piece.of) if isinstance(piece, Slot) else piece for piece in program.explanation]
     forms = [piece.form if isinstance(piece, Slot) else "" for piece in program.explanation]
     names = [name for name, _ in program.severities]
     is_sequence = isinstance(program.body, SequenceProgram)
-    begins = here.rows(here.starts[numbers])
+    begins = here.rows(here.start_of(result.fired))
     fired, starts, keys = here.rows(result.fired).tolist(), begins.tolist(), here.keys_at(begins)
     first, last = (table.ids(here.rows(at)) for at in (result.first, result.last))
     last_at, evidence = here.times[result.last].tolist(), list(_evidence(result))
@@ -212,32 +183,7 @@ def matches(result: MatchColumns, shown: Sequence[str]) -> Iterator[tuple[int, i
             details={name: rounded(values[k]) for name, values in details},
             explanation=text or f"{events[fired[k]].subject}: {program.title}.",
         )
-        yield int(numbers[k]), starts[k], float(result.peak_confidence[k]), match
-
-
-def continued(earlier: Match, peak_confidence: float, later: Match, later_peak: float) -> tuple[Match, float]:
-    """An episode that opened in an earlier chunk with what came since, and its peak's confidence."""
-    if not later.count:
-        return replace(earlier, closed_at=later.closed_at), peak_confidence
-    rises = (rank(later.severity), later_peak) >= (rank(earlier.severity), peak_confidence)
-    match = replace(
-        earlier,
-        last=later.last,
-        last_at=later.last_at,
-        count=earlier.count + later.count,
-        confidence=max(earlier.confidence, later.confidence),
-        closed_at=later.closed_at,
-    )
-    if not rises:
-        return match, peak_confidence
-    peak = later.evidence[-1][1]
-    return replace(
-        match,
-        severity=later.severity,
-        evidence=(*(pair for pair in earlier.evidence if pair[0] != "peak"), ("peak", peak)),
-        details=later.details,
-        explanation=later.explanation,
-    ), later_peak
+        yield starts[k], match
 
 
 def named(program: Program) -> tuple[str, ...]:
@@ -255,7 +201,7 @@ def _evidence(result: MatchColumns) -> Iterator[list[tuple[str, int]]]:
     if isinstance(body, SilenceProgram):
         yield from ([("before", row)] for row in fired)
     elif isinstance(body, ThresholdProgram):
-        peaks = here.rows(np.maximum(result.peak, 0)).tolist()
+        peaks = here.rows(result.peak).tolist()
         counted = _counted(body, Reader(here, result.reader.cap, result.fired))
         for opened, peak, rows in zip(fired, peaks, counted, strict=True):
             last = [("peak", peak)] if peak != opened else []
@@ -292,7 +238,7 @@ def _counted_by(expr: Expr, reader: Reader) -> tuple[Any, list[Ints]]:
     here = reader.histories
     assert isinstance(expr, (Measure, Cover, Difference))
     if isinstance(expr, Measure) and expr.name == "surprise_count":
-        at, span = reader.positions, int((expr.option("span") or (0,))[0])
+        at, span = reader.positions, int(options_of(expr)["span"][0])
         low = np.maximum(np.maximum(after(here, at, span), here.start_of(at)), at + 1 - reader.cap)
         return here, _inside(reader.over(here).holds(expr.of), low, at + 1)
     selection = Selection(reader, expr)
@@ -302,13 +248,13 @@ def _counted_by(expr: Expr, reader: Reader) -> tuple[Any, list[Ints]]:
         case Cover():
             held = [every.holds(Compare(">", item, Number(0.0))) for item in expr.items]
             mask = np.logical_or.reduce(held) & selection.valid
-            return selection.histories, _inside(mask, low, high, selection)
+            return selection.histories, _inside(mask, low, high)
         case Difference():
             first, second = sides_of(selection, expr)
-            return selection.histories, _inside(first | second, low, high, selection)
+            return selection.histories, _inside(first | second, low, high)
     if expr.condition:
         mask = selection.true if selection.valid is None else selection.true & selection.valid
-        return selection.histories, _inside(mask, low, high, selection)
+        return selection.histories, _inside(mask, low, high)
     windows = zip(selection.first.tolist(), selection.last.tolist(), strict=True)
     out = []
     for first, last in windows:
@@ -322,13 +268,12 @@ def _counted_by(expr: Expr, reader: Reader) -> tuple[Any, list[Ints]]:
                 _, place, count = np.unique(tokens, return_inverse=True, return_counts=True)
                 newest = np.flatnonzero(count[place] == count.max())[-1]
                 at = at[tokens == tokens[newest]]
-        out.append(selection.positions(at))
+        out.append(at)
     return selection.histories, out
 
 
-def _inside(mask: Mask, low: Ints, high: Ints, selection: Selection | None = None) -> list[Ints]:
+def _inside(mask: Mask, low: Ints, high: Ints) -> list[Ints]:
     """The positions that a mask marks in each range."""
     at = np.flatnonzero(mask)
     first, last = np.searchsorted(at, low), np.searchsorted(at, high)
-    at = at if selection is None else selection.positions(at)
     return [at[a:b] for a, b in zip(first.tolist(), last.tolist(), strict=True)]

@@ -91,55 +91,42 @@ def run_block(program: Program, shown: Sequence[str], block: Block, as_of: int, 
         return part
     reader = Reader(here, cap)
     with np.errstate(all="ignore"):
-        result, tested, known = search(program, reader, as_of)
+        result, judged = search(program, reader, as_of)
         if result is not None:
-            part.matches = [(row, match) for _, row, _, match in matches(result, shown)]
-    short = here.lengths < (program.body.at_least if isinstance(program.body, SilenceProgram) else 0)
-    part.unjudged = [unjudged(program, here, np.flatnonzero(short | (tested & ~known)))]
+            part.matches = list(matches(result, shown))
+    part.unjudged = [unjudged(program, here, np.flatnonzero(~judged))]
     return part
 
 
-def search(
-    program: Program,
-    reader: Reader,
-    as_of: int | None,
-    last_fired: Ints | None = None,
-    carried: Ints | None = None,
-) -> tuple[MatchColumns | None, Mask, Mask]:
-    """The matches of a program, the histories in which it was tested, and those in which it could be judged.
-
-    From earlier chunks come the position of each history's last firing, and the first new positions of those
-    in which an episode is open.
-    """
+def search(program: Program, reader: Reader, as_of: int) -> tuple[MatchColumns | None, Mask]:
+    """The matches of a program, and the histories in which it could be judged."""
     match program.body:
         case SequenceProgram() as body:
-            firings = Firings(body, reader, last_fired)
+            firings = Firings(body, reader)
             result = of_sequence(program, firings, reader.cap) if len(firings.fired) else None
-            return result, *judged(reader, body.places[0].condition)
+            return result, _judged(reader, body.places[0].condition)
         case ThresholdProgram() as body:
-            opened = episodes(body, reader, carried)
+            opened = episodes(body, reader)
             result = of_threshold(program, opened, reader) if len(opened.opened) else None
-            return result, *judged(reader, body.when)
+            return result, _judged(reader, body.when)
         case SilenceProgram() as body:
             quiet = silences(body, reader, as_of)
             result = of_silence(program, quiet, reader) if len(quiet.before) else None
-            return result, quiet.tested, quiet.known
+            return result, quiet.judged
     raise TypeError(f"{program.name} is not a program over events")
 
 
-def judged(reader: Reader, condition: Expr) -> tuple[Mask, Mask]:
-    """The histories that have new events, and those in which a condition is true or false at one of them."""
+def _judged(reader: Reader, condition: Expr) -> Mask:
+    """The histories in which a condition is true or false at an event."""
     here = reader.histories
-    tested = here.fresh < here.ends
-    known = np.zeros(len(here.starts), bool)
     # In most histories the last event decides.
-    known[tested] = _known(Reader(here, reader.cap, here.ends[tested] - 1), condition)
-    left = np.flatnonzero(tested & ~known)
+    known = _known(Reader(here, reader.cap, here.ends - 1), condition)
+    left = np.flatnonzero(~known)
     if len(left):
-        lengths = here.ends[left] - here.fresh[left]
-        somewhere = _known(Reader(here, reader.cap, pieces(here.fresh[left], lengths)), condition)
+        lengths = here.lengths[left]
+        somewhere = _known(Reader(here, reader.cap, pieces(here.starts[left], lengths)), condition)
         known[left] = np.logical_or.reduceat(somewhere, np.cumsum(lengths) - lengths)
-    return tested, known
+    return known
 
 
 def _known(reader: Reader, condition: Expr) -> Mask:
@@ -152,5 +139,5 @@ def _known(reader: Reader, condition: Expr) -> Mask:
 def unjudged(program: Program, here: Histories, numbers: Ints) -> Unjudged:
     """Histories that a program cannot judge."""
     need, reason = lacking(program) if here.timed or not program.timed_only else (0, NO_TIMES)
-    have = (here.lengths + here.before)[numbers].tolist()
+    have = here.lengths[numbers].tolist()
     return Unjudged(program, need, reason, here.keys_at(here.rows(here.starts[numbers])), have)

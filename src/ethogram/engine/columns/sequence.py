@@ -28,27 +28,18 @@ class Firings:
     step; -1 where a firing has none.
     """
 
-    def __init__(self, body: SequenceProgram, reader: Reader, last_fired: Ints | None = None) -> None:
-        """`last_fired`: for each history the position of its last firing in an earlier chunk."""
+    def __init__(self, body: SequenceProgram, reader: Reader) -> None:
         self.body, self.reader, self.histories = body, reader, reader.histories
         contiguous = _is_contiguous(body)
         self.stands, chains = (_adjacent if contiguous else _followed)(body, reader)
         first, last = chains[0], chains[-1]
         fires = reaches(self.histories, body.within, first, last, both_ends=True)
-        if last_fired is not None:
-            fires &= first > last_fired[self.histories.number_of(first)]
-        if self.histories.old is not None:
-            fires &= ~self.histories.old[last]
         chosen = np.flatnonzero(fires)
         chosen = chosen[_after_the_last(first[chosen], last[chosen])]
         self.chains: list[Ints] = [positions[chosen] for positions in chains]
         self.fired = self.chains[-1]
-        self.starts = self.histories.start_of(self.fired)
-        self.previous: Ints = self.starts - 1
+        self.previous: Ints = self.histories.start_of(self.fired) - 1
         """For each firing the position of the one before it in its history, or one before the first event."""
-        if last_fired is not None:
-            earlier = last_fired[self.histories.number_of(self.fired)]
-            self.previous = np.maximum(self.previous, earlier)
         if len(chosen):
             self.previous[1:] = np.maximum(self.previous[1:], self.fired[:-1])
         self.also = {step: self._also(step) for step in body.collects} if len(chosen) else {}

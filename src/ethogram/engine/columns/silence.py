@@ -22,36 +22,27 @@ NEVER = 2**62
 class Silences:
     """The positions before silences, their deadlines, and the times of the next events (`NEVER`: none).
 
-    `tested` marks the histories with enough events, `known` those in which the limit has a value.
+    `judged` marks the histories with enough events in which the limit has a value wherever it is due.
     """
 
     before: Ints
     deadline: Ints
     following: Ints
-    tested: Mask
-    known: Mask
+    judged: Mask
 
 
-def silences(body: SilenceProgram, reader: Reader, as_of: int | None) -> Silences:
-    """Everything a silence finds; without `as_of` the last event of a history is left to the next chunk."""
+def silences(body: SilenceProgram, reader: Reader, as_of: int) -> Silences:
+    """Everything a silence finds."""
     here = reader.histories
-    times = here.times
-    tested = np.arange(here.size) - here.start + here.before[here.which] >= body.at_least - 1
-    last = here.ends - 1
-    if here.old is not None:
-        # Of events from earlier chunks only the last has not been followed yet.
-        newest = here.old.copy()
-        newest[:-1] &= ~here.old[1:]
-        newest[last] = here.old[last]
-        tested &= ~here.old | newest
+    tested = here.positions - here.start >= body.at_least - 1
     rows, deadline, known = _deadlines(body, reader, tested)
-    following = np.append(times[1:], NEVER)
-    following[last] = NEVER
-    until = np.where(following == NEVER, -NEVER if as_of is None else as_of, following)
+    following = np.append(here.times[1:], NEVER)
+    following[here.ends - 1] = NEVER
+    until = np.where(following == NEVER, as_of, following)
     stays = until[rows] > deadline
     rows, deadline = rows[stays], deadline[stays]
-    reduce = np.logical_or.reduceat
-    return Silences(rows, deadline, following[rows], reduce(tested, here.starts), reduce(known, here.starts))
+    tested, known = (np.logical_or.reduceat(mask, here.starts) for mask in (tested, known))
+    return Silences(rows, deadline, following[rows], (here.lengths >= body.at_least) & (known | ~tested))
 
 
 def _deadlines(body: SilenceProgram, reader: Reader, tested: Mask) -> tuple[Ints, Ints, Mask]:

@@ -160,14 +160,10 @@ class EventTable(ABC):
     def __init__(self, texts: Texts | None = None) -> None:
         self.texts = texts or Texts()
         self._columns: dict[tuple[str, str], Column] = {}
-        self._lowest: dict[str, float] = {}
+        self._full: dict[str, bool] = {}
         self._lock = RLock()
         self.shares: dict[tuple[Expr, bool], float] = {}
         """How often a condition was true (or false) in an earlier block: the rarest is tested first."""
-
-    @abstractmethod
-    def event(self, row: int) -> Event:
-        """The event of a row."""
 
     @abstractmethod
     def ids(self, rows: Ints) -> list[str]:
@@ -182,14 +178,6 @@ class EventTable(ABC):
 
     @abstractmethod
     def _evaluated(self) -> Mask: ...
-
-    @abstractmethod
-    def take(self, rows: Ints) -> EventTable:
-        """A table of some rows that holds on to no others."""
-
-    @abstractmethod
-    def followed_by(self, later: EventTable) -> EventTable:
-        """The rows of two tables of the same kind, these first."""
 
     @property
     def rows(self) -> int:
@@ -209,26 +197,17 @@ class EventTable(ABC):
                 self._columns[kind, name] = column
         return column
 
-    def lowest(self, name: str) -> float:
-        """The lowest reading of a name where every row has a number, else NaN."""
-        if name not in self._lowest:
-            num = self.column("reading", name).num
-            # The least of anything with a NaN in it is NaN.
-            self._lowest[name] = math.nan if num is None or not len(num) else float(num.min())
-        return self._lowest[name]
-
     def is_full(self, name: str) -> bool:
         """Whether every row has a number as its reading."""
-        low = self.lowest(name)
-        return low == low
+        if name not in self._full:
+            num = self.column("reading", name).num
+            # The least of anything with a NaN in it is NaN.
+            self._full[name] = num is not None and len(num) > 0 and not math.isnan(num.min())
+        return self._full[name]
 
     def values(self, kind: str, name: str, rows: Ints) -> list[Any]:
         """Values at some rows; None where they are absent."""
         return self.column(kind, name).at(rows).to_list(self.texts, len(rows))
-
-    def value(self, kind: str, name: str, row: int) -> Any:
-        """One value; None where it is absent."""
-        return self.values(kind, name, np.array([row]))[0]
 
 
 class EventRows(EventTable):
@@ -244,20 +223,11 @@ class EventRows(EventTable):
         self.who = np.fromiter(who, np.int64, rows)
         self.names = list(numbers)
 
-    def event(self, row: int) -> Event:
-        return self._events[row]
-
     def ids(self, rows: Ints) -> list[str]:
         return [self._events[row].id for row in rows.tolist()]
 
     def events(self, rows: Ints, names: Collection[str] | None = None) -> list[Event]:
         return [self._events[row] for row in rows.tolist()]
-
-    def take(self, rows: Ints) -> EventTable:
-        return EventRows([self._events[row] for row in rows.tolist()])
-
-    def followed_by(self, later: EventTable) -> EventTable:
-        return EventRows([*self._events, *later.events(np.arange(later.rows))])
 
     @cached_property
     def _readings(self) -> dict[str, tuple[list[int], list[Any]]]:
@@ -273,7 +243,7 @@ class EventRows(EventTable):
         return readings
 
     def _evaluated(self) -> Mask:
-        return np.fromiter(map(_Evaluated(), self._events), bool, self.rows)
+        return np.fromiter((is_evaluated(event.readings) for event in self._events), bool, self.rows)
 
     def _load(self, kind: str, name: str) -> Column:
         if kind == "reading":
@@ -287,22 +257,6 @@ class EventRows(EventTable):
 def _attribute(event: Event, name: str) -> Any:
     value = event.attributes.get(name)
     return event.readings.get(name) if value is None else value
-
-
-class _Evaluated:
-    """Whether an event carries a trait or an indicator; each name is looked at once."""
-
-    def __init__(self) -> None:
-        self.names: dict[str, bool] = dict.fromkeys(TRAITS, True)
-
-    def __call__(self, event: Event) -> bool:
-        names = self.names
-        for name in event.readings:
-            if name not in names:
-                names[name] = is_indicator_name(name)
-            if names[name]:
-                return True
-        return False
 
 
 class Names(Sequence[tuple[str, str]]):
@@ -337,21 +291,11 @@ class LineTable(EventTable):
             places = [divmod(pair, len(self.names)) for pair in pairs.tolist()]
             self.names = [(sources.words[source], subjects.words[subject]) for source, subject in places]
 
-    def event(self, row: int) -> Event:
-        return self.lines.event(row)
-
     def ids(self, rows: Ints) -> list[str]:
         return self.lines.ids_of(rows)
 
     def events(self, rows: Ints, names: Collection[str] | None = None) -> list[Event]:
         return self.lines.events(rows, names)
-
-    def take(self, rows: Ints) -> EventTable:
-        return EventRows(self.events(rows))
-
-    def followed_by(self, later: EventTable) -> EventTable:
-        every = np.arange(self.rows), np.arange(later.rows)
-        return EventRows([*self.events(every[0]), *later.events(every[1])])
 
     def _evaluated(self) -> Mask:
         evaluated = np.zeros(self.rows, bool)
@@ -388,7 +332,7 @@ class LineTable(EventTable):
         return column_of([self._attribute(row, name, value) for row, value in enumerate(values)], self.texts)
 
     def _attribute(self, row: int, name: str, value: Any) -> Any:
-        return self.event(row).readings.get(name) if value is None else value
+        return self.lines.event(row).readings.get(name) if value is None else value
 
     def _readings(self, name: str) -> Column:
         own = self.lines.readings.get(name)

@@ -12,11 +12,8 @@ from ...language.aggregates import MEASURES
 from ...language.ast import Cover, Difference, Duration, Events, Expr, Measure, Signal, Window
 from .expressions import Reader
 from .histories import Histories, group_codes
-from .numbers import counts, in_window, largest_of, millionths_of, pieces, prefix
+from .numbers import counts, in_window, largest_of, millionths_of, prefix
 from .table import FITS, Column, Floats, Ints, Mask
-
-FEW = 4
-"""Windows that hold less than one in so many positions are read alone."""
 
 
 class Ranges:
@@ -132,8 +129,7 @@ def window_value(reader: Reader, of: Expr) -> Column:
 class Selection:
     """The readings of an aggregate in its windows: steps 5 to 7.
 
-    `reader` is at all positions, or where windows hold few at those alone; the ranges, and all positions
-    here, count in what it reads. `valid` marks those that have a reading and meet `where`, None where all
+    `reader` is at all positions. `valid` marks those that have a reading and meet `where`, None where all
     do. Readings are a `column`, or the mask `true` where the aggregate takes a condition. For a cover an
     event has a reading if one of its indicators is known.
     """
@@ -147,31 +143,13 @@ class Selection:
         self.histories = self.ranges.histories
         self.reader = reader.over(self.histories)
         self.token = (self.of, window.where, self.numeric, self.condition, reader.cap)
-        self._own: dict[str, Any] | None = None
-        if reader.rows is not None and window.keep is None:
-            self._narrow()
         self.valid: Mask | None = self.once("valid", self._valid)
         if window.keep is not None:
             self._keep(window.keep)
 
-    def _narrow(self) -> None:
-        """Where windows hold few positions, read those alone, one window after another."""
-        ranges = self.ranges
-        lengths = ranges.high - ranges.low
-        if FEW * int(lengths.sum()) > self.histories.size:
-            return
-        self._own = {}
-        self.reader = Reader(self.histories, self.reader.cap, pieces(ranges.low, lengths))
-        ranges.low = np.cumsum(lengths) - lengths
-        ranges.high = ranges.low + lengths
-
     def once(self, what: str, make: Callable[[], Any]) -> Any:
         """Something made once for all aggregates of the same readings."""
-        if self._own is None:
-            return self.histories.once((what, *self.token), make)
-        if what not in self._own:
-            self._own[what] = make()
-        return self._own[what]
+        return self.histories.once((what, *self.token), make)
 
     def _valid(self) -> Mask | None:
         of, where = self.of, self.window.where
@@ -215,17 +193,13 @@ class Selection:
 
     def _as_it_came(self) -> Column:
         """The readings at all positions: numbers are rounded when they become millionths."""
-        if isinstance(self.of, Signal) and self.reader.rows is None:
+        if isinstance(self.of, Signal):
             return self.histories.column("reading", self.of.name)
         return self.column
 
     @property
     def size(self) -> int:
         return self.reader.size
-
-    def positions(self, at: Ints) -> Ints:
-        """The positions in the histories of what is read."""
-        return at if self.reader.rows is None else self.reader.rows[at]
 
     @cached_property
     def true(self) -> Mask:

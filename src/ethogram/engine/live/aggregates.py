@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from ...language.aggregates import MEASURES as CATALOGUE
+from ...language.aggregates import options_of
 from ...language.ast import Cover, Difference, Duration, Events, Expr, Indicator, Measure, Signal
 from ...language.three_valued import above
 from ...language.visitor import MEASURES, needs_time, walk
@@ -114,7 +115,7 @@ def aggregate_reader(expr: Measure | Cover | Difference) -> Read:
             return known[1]
         try:
             value = compute(history, at, event)
-        except (OverflowError, ValueError):  # too large for a number
+        except (ZeroDivisionError, OverflowError, ValueError):  # of nothing, or too large for a number
             value = None
         if value.__class__ is float and not math.isfinite(value):
             value = None
@@ -124,14 +125,9 @@ def aggregate_reader(expr: Measure | Cover | Difference) -> Read:
     return read
 
 
-def _options(expr: Measure) -> dict[str, tuple[float, ...]]:
-    defaults = {name: option.default or (0.0,) for name, option in CATALOGUE[expr.name].options.items()}
-    return defaults | dict(expr.options)
-
-
 def _from_sums(expr: Measure) -> Callable[[History, int, Event], Any]:
     view, at_least = viewer(series_of(expr), expr.window), expr.window.at_least
-    formula, options = AGGREGATES[expr.name].formula, _options(expr)
+    formula, options = AGGREGATES[expr.name].formula, options_of(expr)
     only_s = AGGREGATES[expr.name].sums == "s"
 
     def compute(history: History, at: int, event: Event) -> Any:
@@ -146,7 +142,7 @@ def _from_sums(expr: Measure) -> Callable[[History, int, Event], Any]:
 
 
 def _from_values(expr: Measure) -> Callable[[History, int, Event], Any]:
-    name, here, at_least, options = expr.name, reader(expr.of), expr.window.at_least, _options(expr)
+    name, here, at_least, options = expr.name, reader(expr.of), expr.window.at_least, options_of(expr)
     view, cut = viewer(series_of(expr), expr.window), bounds_of(expr.window)
 
     def compute(history: History, at: int, event: Event) -> Any:
@@ -200,7 +196,7 @@ def _rate(expr: Measure, history: History, bounds: Bounds, seen: Seen) -> float 
 
 
 def _surprise_count(expr: Measure) -> Callable[[History, int, Event], Any]:
-    spanned, options = _spanned(expr), _options(expr)
+    spanned, options = _spanned(expr), options_of(expr)
     k, h = options["prior"]
     span, last = int(options["span"][0]), int(options["last"][0])
 
@@ -223,7 +219,7 @@ def _surprise_count(expr: Measure) -> Callable[[History, int, Event], Any]:
 def _spanned(expr: Measure) -> Callable[[History, int], tuple[Column, int, int, int] | None]:
     """A function that gives the column, and where the cap, the span and the window's end lie; None where the
     cap cut inside the span."""
-    series, span = series_of(expr), int(_options(expr)["span"][0])
+    series, span = series_of(expr), int(options_of(expr)["span"][0])
 
     def spanned(history: History, at: int) -> tuple[Column, int, int, int] | None:
         times, base = history.times, history.base

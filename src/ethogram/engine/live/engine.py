@@ -189,7 +189,9 @@ class Group:
     ) -> bool:
         """Let the programs take in an event that belongs; return whether it mattered to any."""
         if self.need_whole:
-            whole = self.wholes.get((event.source, event.subject)) or self._start_whole(event)
+            whole = self.wholes.get((event.source, event.subject)) or self.start_whole(
+                event.source, event.subject, event.timed
+            )
             whole.add(event, us)
             if len(whole.events) > 2 * self.need_whole + 8:
                 whole.trim(self.need_whole)
@@ -250,9 +252,6 @@ class Group:
         if self.fields != WHOLE:
             self._of_subject.setdefault((key[0], key[self.subject]), {})[key] = None
         return history
-
-    def _start_whole(self, event: Event) -> History:
-        return self.start_whole(event.source, event.subject, event.timed)
 
     def start_whole(self, source: str, subject: str, timed: bool) -> History:
         """A new whole history of a subject."""

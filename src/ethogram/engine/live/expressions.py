@@ -11,34 +11,8 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Any
 
-from ...language.ast import (
-    And,
-    AnyOf,
-    Arithmetic,
-    Attribute,
-    Compare,
-    Cover,
-    Difference,
-    Elapsed,
-    Expr,
-    Function,
-    Indicator,
-    Known,
-    Measure,
-    Member,
-    Negative,
-    Not,
-    Number,
-    Or,
-    OrElse,
-    Result,
-    Signal,
-    Slot,
-    StepCount,
-    StepMean,
-    StepValue,
-    Text,
-)
+from ...language import ast
+from ...language.ast import Expr
 from ...language.history import FIELDS, attribute
 from ...language.program import Program
 from ...language.three_valued import above, equal
@@ -55,30 +29,30 @@ Read = Callable[[Event, int, History], Any]
 def reader(expr: Expr) -> Read:
     """A function that reads the expression."""
     match expr:
-        case Number() | Text():
+        case ast.Number() | ast.Text():
             value = expr.value
             return lambda event, at, history: value
-        case Signal():
+        case ast.Signal():
             name = expr.name
             return lambda event, at, history: event.readings.get(name)
-        case Indicator():
+        case ast.Indicator():
             return _indicator(expr.name)
-        case Attribute():
+        case ast.Attribute():
             return _attribute(expr.name)
-        case Elapsed():
+        case ast.Elapsed():
             return _gap if expr.name == "gap" else _age
-        case StepValue() | StepCount() | StepMean():
+        case ast.StepValue() | ast.StepCount() | ast.StepMean():
             return _step(expr)
-        case Result():
+        case ast.Result():
             name = expr.name
             return lambda event, at, history: history.results.get(name)
-        case Negative() | Arithmetic() | Function():
+        case ast.Negative() | ast.Arithmetic() | ast.Function():
             return _arithmetic(expr)
-        case Compare():
+        case ast.Compare():
             return _compare(expr)
-        case Member():
+        case ast.Member():
             return _member(expr)
-        case Measure() | Cover() | Difference():
+        case ast.Measure() | ast.Cover() | ast.Difference():
             from .aggregates import aggregate_reader
 
             return aggregate_reader(expr)
@@ -89,7 +63,7 @@ def reader(expr: Expr) -> Read:
 @lru_cache(maxsize=4096)
 def holds(expr: Expr) -> Read:
     """A function whose result is true where a condition is; false and unknown are both not."""
-    if isinstance(expr, And):
+    if isinstance(expr, ast.And):
         items = [holds(item) for item in cheapest_first(expr.items)]
 
         def all_hold(event: Event, at: int, history: History) -> bool:
@@ -99,7 +73,7 @@ def holds(expr: Expr) -> Read:
             return True
 
         return all_hold
-    if isinstance(expr, AnyOf):
+    if isinstance(expr, ast.AnyOf):
         names = [item.name for item in expr.items]
 
         def any_above(event: Event, at: int, history: History) -> bool:
@@ -132,7 +106,7 @@ def cheapest_first(items: tuple[Expr, ...]) -> list[Expr]:
 
 def _cost(expr: Expr) -> int:
     # A contrast looks at more than any other aggregate.
-    own = 200 if isinstance(expr, Difference) else 50 if isinstance(expr, (Measure, Cover)) else 1
+    own = 200 if isinstance(expr, ast.Difference) else 50 if isinstance(expr, (ast.Measure, ast.Cover)) else 1
     return own + sum(map(_cost, children(expr)))
 
 
@@ -168,9 +142,9 @@ def _age(event: Event, at: int, history: History) -> float | None:
     return (history.times[at - history.base] - history.first_us) / 1e6 if history.timed else None
 
 
-def _step(expr: StepValue | StepCount | StepMean) -> Read:
+def _step(expr: ast.StepValue | ast.StepCount | ast.StepMean) -> Read:
     step = expr.step
-    if isinstance(expr, StepCount):
+    if isinstance(expr, ast.StepCount):
         return lambda event, at, history: float(len(history.chain.get(step, ())))
     of = expr.of
 
@@ -183,7 +157,7 @@ def _step(expr: StepValue | StepCount | StepMean) -> Read:
         known = [millionths(x) for x in values if x is not None]
         return mean(len(known), sum(known)) if known else None
 
-    return last if isinstance(expr, StepValue) else average
+    return last if isinstance(expr, ast.StepValue) else average
 
 
 # Arithmetic.
@@ -203,18 +177,16 @@ OPERATIONS: Mapping[str, Callable[..., float]] = {
 }
 
 
-def _arithmetic(expr: Negative | Arithmetic | Function) -> Read:
+def _arithmetic(expr: ast.Negative | ast.Arithmetic | ast.Function) -> Read:
     parts: tuple[Expr, ...]
     match expr:
-        case Negative():
+        case ast.Negative():
             name, parts = "negative", (expr.of,)
-        case Arithmetic():
+        case ast.Arithmetic():
             name, parts = expr.op, (expr.left, expr.right)
-        case Function():
+        case ast.Function():
             name, parts = expr.name, expr.args
     operation, readers = OPERATIONS[name], [reader(part) for part in parts]
-    if name in ("+", "-") and len(readers) == 2:
-        return _sum(readers[0], readers[1], 1 if name == "+" else -1)
 
     def read(event: Event, at: int, history: History) -> float | None:
         values = []
@@ -232,34 +204,7 @@ def _arithmetic(expr: Negative | Arithmetic | Function) -> Read:
     return read
 
 
-def _sum(first: Read, second: Read, sign: int) -> Read:
-    def read(event: Event, at: int, history: History) -> float | None:
-        a = first(event, at, history)
-        if a is None or a.__class__ is str:
-            return None
-        b = second(event, at, history)
-        if b is None or b.__class__ is str:
-            return None
-        result: float = a + sign * b
-        return result if math.isfinite(result) else None
-
-    return read
-
-
 # Comparisons.
-
-
-def _order_test(op: str, b: float) -> Callable[[float], bool]:
-    """Whether a number compares so with a constant; most are far from it, and need no tolerance."""
-    match op:
-        case ">":
-            return lambda a: a > b and above(a, b)
-        case "<":
-            return lambda a: a < b and above(b, a)
-        case ">=":
-            return lambda a: a >= b or not above(b, a)
-        case _:
-            return lambda a: a <= b or not above(a, b)
 
 
 _ORDERED: Mapping[str, Callable[[float, float], bool]] = {
@@ -284,7 +229,7 @@ def compare(op: str, a: Value, b: Value) -> bool | None:
     return None if isinstance(a, str) or isinstance(b, str) else _ORDERED[op](a, b)
 
 
-def _compare(expr: Compare) -> Read:
+def _compare(expr: ast.Compare) -> Read:
     left, right, op = reader(expr.left), reader(expr.right), expr.op
     if op in ("==", "!="):
         wanted = op == "=="
@@ -297,23 +242,15 @@ def _compare(expr: Compare) -> Read:
             return None if b is None else (a == b or same(a, b)) is wanted
 
         return equality
-    if isinstance(expr.right, Number):
-        test = _order_test(op, float(expr.right.value))
-        if isinstance(expr.left, Signal):
-            name = expr.left.name
-
-            def signal(event: Event, at: int, history: History) -> bool | None:
-                a: Any = event.readings.get(name)
-                return None if a is None or a.__class__ is str else test(a)
-
-            return signal
+    ordered = _ORDERED[op]
+    if isinstance(expr.right, ast.Number):
+        limit = float(expr.right.value)
 
         def constant(event: Event, at: int, history: History) -> bool | None:
             a = left(event, at, history)
-            return None if a is None or a.__class__ is str else test(a)
+            return None if a is None or a.__class__ is str else ordered(a, limit)
 
         return constant
-    ordered = _ORDERED[op]
 
     def order(event: Event, at: int, history: History) -> bool | None:
         a = left(event, at, history)
@@ -325,7 +262,7 @@ def _compare(expr: Compare) -> Read:
     return order
 
 
-def _member(expr: Member) -> Read:
+def _member(expr: ast.Member) -> Read:
     of, options = reader(expr.of), [reader(option) for option in expr.options]
     negated = expr.negated
 
@@ -350,11 +287,11 @@ def _member(expr: Member) -> Read:
 
 def _logic(expr: Expr) -> Read:
     match expr:
-        case And() | Or():
-            return _joined([reader(item) for item in cheapest_first(expr.items)], isinstance(expr, Or))
-        case AnyOf():
-            return _joined([reader(Compare(">", item, Number(0.0))) for item in expr.items], True)
-        case Not():
+        case ast.And() | ast.Or():
+            return _joined([reader(item) for item in cheapest_first(expr.items)], isinstance(expr, ast.Or))
+        case ast.AnyOf():
+            return _joined([reader(ast.Compare(">", item, ast.Number(0.0))) for item in expr.items], True)
+        case ast.Not():
             of = reader(expr.of)
 
             def negation(event: Event, at: int, history: History) -> bool | None:
@@ -362,10 +299,10 @@ def _logic(expr: Expr) -> Read:
                 return None if truth is None else not truth
 
             return negation
-        case Known():
+        case ast.Known():
             of = reader(expr.of)
             return lambda event, at, history: of(event, at, history) is not None
-        case OrElse():
+        case ast.OrElse():
             of, default = reader(expr.of), reader(expr.default)
 
             def first_known(event: Event, at: int, history: History) -> Any:
@@ -428,7 +365,7 @@ class Judge:
 
         pieces = []
         for piece in self.program.explanation:
-            if isinstance(piece, Slot):
+            if isinstance(piece, ast.Slot):
                 value = reader(piece.of)(event, at, history)
                 pieces.append(write(value, piece.form)[:MOST_TEXT])
             else:

@@ -193,25 +193,11 @@ Seen = tuple["Column", int, int]
 
 def viewer(series: Series, window: Window) -> Callable[[History, int], Seen]:
     """A function that gives the readings of a window."""
-    skip = window.skip.n if isinstance(window.skip, Events) else 0
-    count = min((limit.n for limit in window.last if isinstance(limit, Events)), default=0)
     keep, cut = window.keep, bounds_of(window)
-    simple = keep is None and window.since is None and not isinstance(window.skip, Duration)
-    simple = simple and not any(isinstance(limit, Duration) for limit in window.last)
 
     def view(history: History, at: int) -> Seen:
-        if simple:  # most windows, written out
-            end = at + 1 - skip
-            start = at + 1 - history.cap
-            if count and end - count > start:
-                start = end - count
-        else:
-            start, end = cut(history, at)[:2]
-        column = history.columns.get(series)
-        if column is None:
-            column = history.columns[series] = Column(series)
-        if column.next < end:
-            column.extend(history, end)
+        start, end = cut(history, at)[:2]
+        column = series.column(history, end)
         positions = column.positions
         hi = len(positions) if column.next <= end else bisect_left(positions, end)
         if keep is not None:

@@ -11,28 +11,8 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
-from ...language.ast import (
-    And,
-    AnyOf,
-    Arithmetic,
-    Attribute,
-    Compare,
-    Cover,
-    Difference,
-    Expr,
-    Function,
-    Indicator,
-    Known,
-    Measure,
-    Member,
-    Negative,
-    Not,
-    Number,
-    Or,
-    OrElse,
-    Signal,
-    Text,
-)
+from ...language import ast
+from ...language.ast import Expr
 from ...language.history import FIELDS
 from ...language.program import Program, SequenceProgram, SilenceProgram, ThresholdProgram
 from ...models.event import Event, is_evaluated
@@ -101,23 +81,23 @@ def prospects(program: Program, here: Here) -> tuple[bool, bool]:
 def truths(expr: Expr, here: Here) -> Truths:
     """What a condition can be; at least that."""
     match expr:
-        case Compare(op, left, right):
+        case ast.Compare(op, left, right):
             a, b = value(left, here), value(right, here)
             if a is None or b is None:
                 return frozenset((None,))
             return EVERY if a is ANY or b is ANY else frozenset((compare(op, a, b),))
-        case Member(of=of):
+        case ast.Member(of=of):
             return frozenset((None,)) if value(of, here) is None else EVERY
-        case Not(of):
+        case ast.Not(of):
             return frozenset(None if truth is None else not truth for truth in truths(of, here))
-        case And(items):
+        case ast.And(items):
             return _joined([truths(item, here) for item in items], False)
-        case Or(items):
+        case ast.Or(items):
             return _joined([truths(item, here) for item in items], True)
-        case AnyOf(items):
-            each = [truths(Compare(">", item, Number(0.0)), here) for item in items]
+        case ast.AnyOf(items):
+            each = [truths(ast.Compare(">", item, ast.Number(0.0)), here) for item in items]
             return _joined(each, True)
-        case Known(of):
+        case ast.Known(of):
             result = value(of, here)
             return frozenset((True, False)) if result is ANY else frozenset((result is not None,))
     return EVERY
@@ -138,26 +118,26 @@ def value(expr: Expr, here: Here) -> Any:
     """A value that is certain, None where it is certainly absent, else ANY."""
     args: tuple[Expr, ...]
     match expr:
-        case Number(literal) | Text(literal):
+        case ast.Number(literal) | ast.Text(literal):
             return literal
-        case Signal(name):
+        case ast.Signal(name):
             return ANY if here.may_have(name) else None
-        case Indicator(name):
+        case ast.Indicator(name):
             if here.may_have(name) or here.own.evaluated is None:
                 return ANY
             return 0.0 if here.own.evaluated else None
-        case Attribute(name):
+        case ast.Attribute(name):
             return ANY if name in FIELDS or here.may_have(name) else None
-        case Measure() | Cover() | Difference():
+        case ast.Measure() | ast.Cover() | ast.Difference():
             return _aggregate(expr, here)
-        case OrElse(of, default):
+        case ast.OrElse(of, default):
             result = value(of, here)
             return value(default, here) if result is None else result
-        case Negative(of):
+        case ast.Negative(of):
             operation, args = "negative", (of,)
-        case Arithmetic(op, left, right):
+        case ast.Arithmetic(op, left, right):
             operation, args = op, (left, right)
-        case Function(name, arguments):
+        case ast.Function(name, arguments):
             operation, args = name, arguments
         case _:
             return ANY
@@ -172,18 +152,18 @@ def value(expr: Expr, here: Here) -> Any:
         return ANY
 
 
-def _aggregate(expr: Measure | Cover | Difference, here: Here) -> Any:
+def _aggregate(expr: ast.Measure | ast.Cover | ast.Difference, here: Here) -> Any:
     """What an aggregate is where no event of the history has anything for it to count."""
     window, any_event = expr.window, Here(here.ever, here.ever, here.timed)
-    if window.over_subject or (isinstance(expr, Measure) and expr.name not in AGGREGATES):
+    if window.over_subject or (isinstance(expr, ast.Measure) and expr.name not in AGGREGATES):
         return ANY
     match expr:
-        case Cover(items=items):
+        case ast.Cover(items=items):
             empty = window.at_least == 0 and not any(any_event.may_have(item.name) for item in items)
-        case Difference(of=of, where=where, against=against):
+        case ast.Difference(of=of, where=where, against=against):
             sides = truths(where, any_event) | truths(against, any_event)
             empty = True not in sides or value(of, any_event) is None
-        case Measure(of=of, condition=condition):
+        case ast.Measure(of=of, condition=condition):
             empty = truths(of, any_event) == {None} if condition else value(of, any_event) is None
     if not empty:
         return ANY
