@@ -39,7 +39,7 @@ only weights of word pieces, and none for pieces of fewer than three authors.
 How far it agrees with **people** is in [quality](quality.md#readings-of-single-messages). Here agreement is
 **with a machine**, for unseen authors: {folds} folds by author, copies of a text in one fold. Spearman rank
 correlation on whole messages; intervals cover 95 % of {drawn} draws of authors. *Words* is a bag of words
-trained on the same texts; *scanner* and *length* are the same kind of model on scanner flags or word count
+trained on the same messages; *scanner* and *length* are the same kind of model on scanner flags or word count
 alone.
 
 The features, and the rule below, were chosen with figures of about thirty variants on these same texts in
