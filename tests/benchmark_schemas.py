@@ -209,20 +209,20 @@ def conversation_apart_body() -> Schema:
 
 
 def conversation_reading_body() -> Schema:
-    """What a reading, and a shape over it, tells of a labelled set that nothing was trained on."""
+    """What a method tells of a labelled set: a reading of `local`, a bag of words, length."""
     return _whole(
         "conversation_reading",
         {
             "set": NAME,
-            "kind": {"enum": ["local", "length"]},
-            "reading": NAME,
-            "direction": {"enum": ["high", "low"]},
-            "tuned_auroc": SHARE,
+            "trait": NAME,
+            "shape": NAME,
+            "method": NAME,
             "auroc": SHARE,
             "interval": ENDS,
             "positive": COUNT,
             "negative": COUNT,
-            "bag_of_words": SHARE_OR_NULL,
+            "bar": SHARE_OR_NULL,
+            "former": {"type": "array", "items": SHARE, "minItems": 3, "maxItems": 3},
         },
     )
 

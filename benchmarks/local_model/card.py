@@ -10,13 +10,15 @@ from ethogram.evaluators.local_model import STYLE
 
 Numbers = dict[str, Any]
 
+WORDS = "words, same texts"
+
 _TOP = """\
 # Model card: the evaluator `local`
 
 <!-- Written by benchmarks/local_model/train.py from what it measured; change it there. -->
 
 `local` scores a message by its words alone, without key or network; the same text always gets the same
-scores. It is a linear model over hashed words, word pairs and runs of 3 to 5 characters, {style} style
+scores. It is a linear model over the vector of the embedder `static`, {pieces} word pieces, {style} style
 measures, and the flags of the [scanner](scanner.md). It has {size} kB and no understanding: read a score as
 *how much this sounds like messages that were scored high*.
 
@@ -25,24 +27,29 @@ mean the same.
 
 ## Training data
 
-{texts} messages of {authors_of_texts} agents of one network, and the first characters of {parts} more (half
-weight), with twelve scores by **another model** (`moltbook_scored`, MIT licence). Sets without a licence or
-without commercial use were not used. The package contains no text or word of the data: n-grams are hashed,
-and those of fewer than three authors have no weight.
+- {texts} messages of {authors_of_texts} agents of one network, and the first characters of {parts} more (half
+  weight), with twelve scores by **another model** (`moltbook_scored`, MIT licence).
+- Texts of our own, each beside its nearest neighbour that does not show the trait: {own}.
+
+Sets without a licence or without commercial use were not used. The package contains no text of the data:
+only weights of word pieces, and none for pieces of fewer than three authors.
 
 ## Agreement
 
-**Agreement is with a machine**, not with people. Figures are for unseen authors: {folds} folds by author,
-copies of a text in one fold, penalty and shares of style and scanner chosen within the folds. Spearman rank
-correlation on whole messages; intervals cover 95 % of {drawn} draws of authors. *Scanner*, *length* and
-*style* are the same kind of model on scanner flags, word count or style measures alone.
+How far it agrees with **people** is in [quality](quality.md#readings-of-single-messages). Here agreement is
+**with a machine**, for unseen authors: {folds} folds by author, copies of a text in one fold. Spearman rank
+correlation on whole messages; intervals cover 95 % of {drawn} draws of authors. *Words* is a bag of words
+trained on the same messages; *scanner* and *length* are the same kind of model on scanner flags or word count
+alone.
 
-The features were chosen by comparing about twenty variants, and three versions of the whole, on these same
-texts: expect a little less.
+The features, and the rule below, were chosen with figures of about thirty variants on these same texts in
+sight: expect a little less.
 """
 
 _AHEAD = """
-A trait is measured only if the intervals of its lead over the scanner and over length are above 0. {measured}
+A trait is measured only if it is ahead of the bag of words, over unseen authors and within authors (below)
+added up, and clearly ahead of scanner and length. For manipulation and dismissal, which have texts of our
+own, the sets that people labelled decide: {sets}. {measured}
 
 Patterns depend on differences between messages of one author, which are harder than differences between
 authors. Rank correlation within authors, and on the first 120 characters or so, labelled as whole messages:
@@ -65,11 +72,6 @@ for training, but it was seen: short texts lose style weight because an earlier 
 Expect more on new data.
 """
 
-_FILM = """
-Film dialogues that people judged manipulative or not (AUROC, 0.5 is chance). Not trained on; figures of
-earlier versions were seen. {film}
-"""
-
 _PROBES = """
 Short messages written by hand, each kind against plain ones: pairs that the model orders as a reader would
 (ties count as wrong). They were seen during development. In all {right} of {pairs}. {weak}
@@ -85,11 +87,11 @@ labels name it too: measured for {own} of {categories} categories, {usual} (the 
 ## Limits
 
 - It reads one message, without its thread.
-- It was trained on posts of agents, mostly of 200 characters and more. Chat, mail and short messages differ:
-  see the tables. Fewer than 3 words are *not measured*.
+- Most traits were trained only on posts of agents, mostly of 200 characters and more. Chat, mail and short
+  messages differ: see the tables. Fewer than 3 words are *not measured*.
 - It knows no facts. A calm fabrication sounds like a report; `accuracy` is how a careful text sounds.
 - It misses polite pressure, irony and unusual flattery, and flags loud but harmless advertising.
-- Languages that the lexicon does not know are *not measured*. Only the first 8,000 characters are read.
+- Languages that the lexicon does not know are *not measured*. Only the first 4,000 characters are read.
 - Traits correlate: text that sounds like spam is high on most negative ones.
 - The labels come from one model, one prompt and one network, mistakes included.
 
@@ -100,24 +102,23 @@ Do not act on one score. Use many readings of one subject over time, or use it t
 def write_card(numbers: Numbers) -> str:
     """Return the card as Markdown."""
     probes = numbers["probes"].values()
+    own = ", ".join(f"{count} pairs for {trait}" for trait, count in numbers["pairs"].items())
     words = {name.replace(" ", "_"): value for name, value in numbers.items()}
     parts = [
-        _TOP.format(**{**words, "style": len(STYLE), "size": round(numbers["bytes"] / 1000)}),
+        _TOP.format(**{**words, "style": len(STYLE), "size": round(numbers["bytes"] / 1000), "own": own}),
         _agreement(numbers),
-        _AHEAD.format(measured=_measured(numbers)),
+        _AHEAD.format(measured=_measured(numbers), sets=_sets(numbers)),
         _within(numbers),
         _HIGH,
         _high(numbers),
         _ELSEWHERE.format(sampled=f"{SAMPLED:,}"),
         _harmless(numbers),
-        _FILM.format(film=_film(numbers)),
-        _table(("score", "AUROC"), ((name, _interval(one)) for name, one in numbers["film"].items())),
         _PROBES.format(
             right=sum(one[0] for one in probes), pairs=sum(one[1] for one in probes), weak=_weak(numbers)
         ),
         _table(
             ("trait and kind", "ordered right"),
-            ((k, f"{a} of {b}") for k, (a, b) in numbers["probes"].items()),
+            ((k, f"{a} of {b}") for k, (a, b) in numbers["probes"].items() if b),
         ),
         _END.format(
             own=numbers["indicators"]["with their own"],
@@ -130,12 +131,12 @@ def write_card(numbers: Numbers) -> str:
 
 def _agreement(numbers: Numbers) -> str:
     rows = (
-        (trait, _interval(one["model"]), _interval(one["scanner"]), _interval(one["ahead of scanner"]),
-         _number(one["length"][0]), _number(one["style"][0]),
+        (trait, _interval(one["model"]), _interval(one["words"]), _interval(one["ahead of words"]),
+         _number(one["scanner"][0]), _number(one["length"][0]),
          "yes" if trait in numbers["measured"] else "**no**")
         for trait, one in numbers["agreement"].items()
     )  # fmt: skip
-    return _table(("trait", "model", "scanner", "ahead of scanner", "length", "style", "measured"), rows)
+    return _table(("trait", "model", "words", "ahead of words", "scanner", "length", "measured"), rows)
 
 
 def _measured(numbers: Numbers) -> str:
@@ -145,24 +146,27 @@ def _measured(numbers: Numbers) -> str:
     return f"Not measured: {', '.join(out)}."
 
 
-def _film(numbers: Numbers) -> str:
-    best = max((one[0] for name, one in numbers["film"].items() if name.startswith("model")), default=0.0)
-    if not numbers["film"] or best > numbers["film"]["length"][2]:
-        return ""
-    return "**The model does not separate them better than length does.**"
+def _sets(numbers: Numbers) -> str:
+    rows = [(name, rows) for name, rows in numbers["sets"].items() if rows["trait"] in numbers["pairs"]]
+    texts = [
+        f"{row['trait']} on `{name}` {_number(row['local'][0])}, words {_number(row[WORDS][0])}"
+        for name, row in rows
+    ]
+    return "AUROC of " + "; ".join(texts) if rows else "none was there"
 
 
 def _weak(numbers: Numbers) -> str:
-    weak = [name for name, (right, pairs) in numbers["probes"].items() if 2 * right <= pairs]
+    weak = [name for name, (right, pairs) in numbers["probes"].items() if pairs and 2 * right <= pairs]
     return f"**No better than chance, or worse: {', '.join(weak)}.**" if weak else ""
 
 
 def _within(numbers: Numbers) -> str:
     rows = (
-        (trait, _interval(one), _interval(numbers["parts agreement"][trait]["model"]))
-        for trait, one in numbers["within authors"].items()
-    )
-    return _table(("trait", "within authors", "beginnings"), rows)
+        (trait, _interval(one), _interval(numbers["within authors"]["words"][trait]),
+         _interval(numbers["parts agreement"][trait]["model"]))
+        for trait, one in numbers["within authors"]["model"].items()
+    )  # fmt: skip
+    return _table(("trait", "within authors", "words, within authors", "beginnings"), rows)
 
 
 def _high(numbers: Numbers) -> str:

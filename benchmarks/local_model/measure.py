@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.stats import rankdata
 
-from benchmarks.local_model.data import Corpus, has, messages, records
+from benchmarks.local_model.data import Corpus, has, messages
 from benchmarks.local_model.fit import Floats, Ints, spearman
 from benchmarks.local_model.probes import HIGHER, PROBES
-from benchmarks.quality.separation import area_of
 from ethogram.evaluators.local import LEAST_WORDS
 from ethogram.evaluators.local_model import SUPPORT, Weights, read_text, scores
 from ethogram.lexicon.lexicon import Category
@@ -38,8 +38,11 @@ def resamples(group: Ints, times: int, seed: int) -> list[Ints]:
     return [np.concatenate([rows[k] for k in draw.integers(0, len(rows), len(rows))]) for _ in range(times)]
 
 
-def agreement(text: dict[str, Floats], labels: Floats, drawn: Sequence[Ints]) -> dict[str, dict[str, Any]]:
+def agreement(
+    guesses: dict[str, Floats], corpus: Corpus, rows: NDArray[np.bool_], drawn: Sequence[Ints]
+) -> dict[str, dict[str, Any]]:
     """For each trait, the rank correlation of each guess with its interval, and of what `model` is ahead."""
+    text, labels = {name: guess[rows] for name, guess in guesses.items()}, corpus.labels[rows]
     value = {name: spearman(guess, labels) for name, guess in text.items()}
     again = {
         name: np.array([spearman(guess[rows], labels[rows]) for rows in drawn])
@@ -153,29 +156,6 @@ def on_harmless(weights: Weights, folder: Path) -> dict[str, dict[str, float]]:
     return found
 
 
-def on_film(weights: Weights, folder: Path, times: int, seed: int) -> dict[str, Interval]:
-    """AUROC of manipulation in film dialogues (never trained on), beside length and scanner alone."""
-    if not has(folder, "mentalmanip") or "manipulation" not in _measured(weights):
-        return {}
-    rows = list(records(folder, "mentalmanip"))
-    label = np.array([row["label"] for row in rows])
-    whole = ["\n".join(turn["text"] for turn in row["turns"]) for row in rows]
-    turns = [_scored(weights, [turn["text"] for turn in row["turns"]]) for row in rows]
-    guesses = {
-        "model, whole dialogue": [item.get("manipulation", 0.0) for item in _scored(weights, whole)],
-        "model, highest message": [
-            max((item.get("manipulation", 0.0) for item in turn), default=0.0) for turn in turns
-        ],
-        "scanner: negative flags": [scan.negative or 0 for scan in scan_many(whole)],
-        "length": [len(text) for text in whole],
-    }
-    draw = np.random.default_rng(seed)
-    drawn = [draw.integers(0, len(rows), len(rows)) for _ in range(times)]
-    return {
-        name: _with_interval(_auroc, np.array(guess, float), label, drawn) for name, guess in guesses.items()
-    }
-
-
 def _scored(weights: Weights, texts: list[str]) -> list[dict[str, float]]:
     """The scores of each text, empty where it is not measured."""
     found = []
@@ -185,27 +165,10 @@ def _scored(weights: Weights, texts: list[str]) -> list[dict[str, float]]:
     return found
 
 
-def _measured(weights: Weights) -> list[str]:
-    return [trait for trait, yes in zip(weights.traits, weights.measured, strict=True) if yes]
-
-
 def _centred(values: Floats) -> Floats:
     ranks: Floats = rankdata(values, axis=0)
     centred: Floats = (ranks - ranks.mean(axis=0)) / len(values)
     return centred
-
-
-def _auroc(guess: Floats, label: Ints) -> float:
-    return area_of(guess[label == 1], guess[label != 1])
-
-
-def _with_interval(
-    measure: Callable[[Floats, Ints], float], guess: Floats, label: Ints, drawn: Sequence[Ints]
-) -> Interval:
-    return [
-        measure(guess, label),
-        *_interval(np.array([measure(guess[rows], label[rows]) for rows in drawn])),
-    ]
 
 
 def _interval(values: Floats) -> Interval:

@@ -93,7 +93,7 @@ def validate_conversations(
     for file in local:
         talks = read_talks(file)[:most]
         yield described(TalkSet(set_name(file), "local", talks), "all")
-        yield from validate_local(set_name(file), talks)
+        yield from validate_local(set_name(file), talks, file.parent)
 
 
 def _counted(talk_set: TalkSet, progress: Progress | None) -> Iterator[Talk]:

@@ -98,11 +98,9 @@ def _apart(records: Sequence[Record]) -> Iterator[str]:
 
 def _readings(records: Sequence[Record]) -> Iterator[str]:
     for name, rows in by(of(records, "conversation_reading"), "set").items():
+        first = rows[0]
         yield ""
-        bag = rows[0]["bag_of_words"]
-        beside = "" if bag is None else f"; a bag of words trained on it: {bag:.2f}"
-        yield f"  {name}: {rows[0]['positive']:,} against {rows[0]['negative']:,}{beside}"
-        yield f"  {'reading: shape':36} {'':5} {'chosen on':>9}  AUROC on the rest (95 %)"
+        sizes = f"{first['positive']:,} against {first['negative']:,}"
+        yield f"  {name}: {sizes} by {first['trait']}, {first['shape']}; AUROC (95 %)"
         for row in rows:
-            rest = within(row["auroc"], row["interval"], 3)
-            yield f"  {row['reading']:36} {row['direction']:5} {row['tuned_auroc']:9.3f}  {rest}"
+            yield f"  {row['method']:30} {within(row['auroc'], row['interval'], 3)}"

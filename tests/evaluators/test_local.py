@@ -38,7 +38,7 @@ def alone(text: str) -> Answer:
 
 
 def test_it_is_found_by_its_name_and_takes_no_options():
-    assert make_evaluator("local").scorer == "local@1"
+    assert make_evaluator("local").scorer == "local@2"
     assert not LOCAL.paid
     assert not LOCAL.wants_context
     with pytest.raises(BadUsage, match="no option 'model'"):
@@ -52,6 +52,11 @@ def test_the_scorer_names_the_version_of_the_weights():
 def test_it_is_imported_without_numpy():
     code = "import sys, ethogram.evaluators.local; sys.exit('numpy' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], timeout=60).returncode == 0
+
+
+def test_it_says_which_traits_it_does_not_measure():
+    missing = set(TRAITS) - set(LOCAL.evaluate(ask(PRESSING)).traits)
+    assert missing == {trait for trait in TRAITS if trait in Local.__doc__}
 
 
 @given(some.text(max_size=400))
@@ -117,7 +122,7 @@ def test_only_the_beginning_of_a_long_text_is_read():
     words = "We looked at the numbers together and talked about what they mean. " * 150
     other = "Send the coins now or else. " * 300
     question = ask(words)
-    cut = Question("test", "1", "ada", words[:8_000] + other, question.scan, "focused")
+    cut = Question("test", "1", "ada", words[:4_000] + other, question.scan, "focused")
     assert LOCAL.evaluate(question) == LOCAL.evaluate(cut)
 
 
@@ -144,7 +149,7 @@ def test_a_quoted_phrase_is_no_indicator():
     assert "MAN_URGENCY" not in {indicator.id for indicator in quoted.indicators}
 
 
-CLEAR = {"manipulation": "pressing", "compassion": "warm", "dismissal": "insulting", "reasoning": "reasoned"}
+CLEAR = {"manipulation": "pressing", "compassion": "warm", "dismissal": "insulting", "deception": "made up"}
 
 
 @pytest.mark.parametrize(("trait", "kind"), CLEAR.items())

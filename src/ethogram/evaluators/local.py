@@ -19,12 +19,13 @@ TOO_SHORT = NotMeasured(f"the text has fewer than {LEAST_WORDS} words", final=Tr
 class Local(Evaluator):
     """A small model on this machine that goes by the words of the message; costs nothing.
 
-    A message's thread and its author are not looked at.
+    A message's thread and its author are not looked at. Not measured, since a bag of words does as well:
+    goodwill, accuracy, reasoning and broken_logic.
     """
 
     name = "local"
     needs = "nothing"
-    scorer = "local@1"
+    scorer = "local@2"
 
     def __init__(self, options: Options | None = None) -> None:
         for name in options or {}:

@@ -1,8 +1,7 @@
 """The local model: features of a text, weights, scores and indicators.
 
-Features are hashed words and character n-grams, and measures of style. There is no vocabulary: words cannot
-be read back from the buckets. Weights are integers, so that a sum of thousands of them is the same on every
-machine and in any order.
+Features are the vector of the embedder `static`, the word pieces that it is made of, measures of style, and
+the scanner's counts. Weights of pieces are integers, and scores are rounded, so that machines agree.
 """
 
 from __future__ import annotations
@@ -19,6 +18,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..chat.embeddings.base import MOST_CHARACTERS, unit
+from ..chat.embeddings.static import rows_of, sum_of
 from ..data import DATA
 from ..lexicon.normalize import fold
 from ..lexicon.records import Scan
@@ -26,146 +27,69 @@ from ..models import TRAITS
 from ..patterns.catalogue import indicator_catalogue
 from .base import IndicatorSpan
 
-LONGEST = 8_000  # characters of a text that are read
-BITS = 16  # 2**BITS buckets for words, and as many for character n-grams
-RUNS = (3, 4, 5)  # lengths of character n-grams, spaces included
-STEPS = 16  # an n-gram weighs STEPS * (1 + ln(count))
+STEPS = 16  # a piece weighs STEPS * (1 + ln(count))
 FILE = DATA / "evaluators" / "local.npz"
 FARTHEST = 3.0  # standard deviations at which a measure is clipped
 DOUBTFUL = 30  # words of a text whose style counts half
 SUPPORT = 0.25  # least score of the trait for which an indicator's phrase counts
-STYLE = (
-    "words", "letters_per_word", "exclamations", "questions", "capitals", "digits", "other_characters",
-    "lines", "links", "money", "you", "i", "we", "marks", "dashes", "quotes", "repeated", "commas",
-)  # fmt: skip
-
-Hashes = NDArray[np.uint32]
-Floats = NDArray[np.float64]
-
-_LONGEST_FOLDED = 2 * LONGEST
-_BASE = np.uint32(0x01000193)
-_BACK = np.uint32(pow(int(_BASE), -1, 1 << 32))
-_PAIR = np.uint32(0x9E3779B1)
-_WEIGHT = np.rint(STEPS * (1 + np.log(np.maximum(1, np.arange(3 * _LONGEST_FOLDED))))).astype(np.int64)
-_IN_WORD = np.zeros(256, bool)
-_IN_WORD[list(b"abcdefghijklmnopqrstuvwxyz0123456789'")] = True
+MARKS: Mapping[str, tuple[str, ...]] = {
+    "exclamations": ("!",), "questions": ("?",), "lines": ("\n",), "links": ("://",), "money": ("$",),
+    "marks": ("**", "#", "\n- "), "dashes": ("—",), "quotes": ('"', "“"), "repeated": ("!!", "..."),
+    "commas": (",",),
+}  # fmt: skip
+PERSONS: Mapping[str, tuple[bytes, ...]] = {
+    "you": (b" you",), "i": (b" i ", b" i'", b" my "), "we": (b" we ", b" our ", b" us "),
+}  # fmt: skip
+STYLE = ("words", "letters_per_word", "capitals", "digits", "other_characters", *MARKS, *PERSONS)
 _CAPITALS, _DIGITS = b"ABCDEFGHIJKLMNOPQRSTUVWXYZ", b"0123456789"
 
+Floats = NDArray[np.float64]
 
-def _powers(base: np.uint32) -> Hashes:
-    table = np.full(_LONGEST_FOLDED, base, np.uint32)
-    table[0] = 1
-    return np.multiply.accumulate(table, dtype=np.uint32)
-
-
-_UP, _DOWN = _powers(_BASE), _powers(_BACK)
-
-
-@dataclass(frozen=True, slots=True)
-class Grams:
-    """The distinct n-grams of one kind: buckets, and weights with a sign from the hash.
-
-    Because of the sign, collisions cancel on average.
-    """
-
-    buckets: NDArray[np.int64]
-    weights: NDArray[np.int64]
+_WEIGHT = np.rint(STEPS * (1 + np.log(np.maximum(1, np.arange(MOST_CHARACTERS + 1))))).astype(np.int64)
 
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """The features of a text; `length` counts its words."""
+    """The features of a text: its vector, its distinct word pieces with weights, and its style.
+
+    `length` counts its words, signs apart.
+    """
 
     length: int
-    words: Grams
-    runs: Grams
+    vector: Floats
+    pieces: NDArray[np.int64]
+    weights: NDArray[np.int64]
     style: tuple[float, ...]
 
 
 def read_text(text: str) -> Read:
-    """The features of a text, of its first LONGEST characters.
+    """The features of a text, of its first MOST_CHARACTERS characters.
 
     >>> read = read_text("Act now, act NOW.")
-    >>> read.length, sorted(abs(read.words.weights).tolist())
-    (4, [16, 27, 27, 27])
+    >>> read.length, sorted(read.weights.tolist())
+    (4, [16, 16, 27, 27])
     """
-    cut = text[:LONGEST]
-    folded = fold(cut).text[:_LONGEST_FOLDED]
-    codes = np.frombuffer(folded, np.uint8)
-    # Hashes of all prefixes; that of an n-gram is the difference of two, shifted.
-    sums = np.zeros(len(codes) + 1, np.uint32)
-    np.cumsum(codes * _UP[: len(codes)], dtype=np.uint32, out=sums[1:])
-    words = _words(codes, sums)
-    pairs = _mixed(words[:-1] * _PAIR + words[1:])
-    return Read(len(words), _grams(np.concatenate((words, pairs))), _grams(_runs(sums)), _style(cut, folded))
+    cut = text[:MOST_CHARACTERS]
+    length = sum(any(map(str.isalnum, word)) for word in cut.split())
+    rows = rows_of(cut)
+    pieces, counts = np.unique(np.array(rows, np.int64), return_counts=True)
+    vector = unit(sum_of(rows)[None])[0].astype(np.float64)
+    return Read(length, vector, pieces, _WEIGHT[counts], _style(cut))
 
 
-def _words(codes: NDArray[np.uint8], sums: Hashes) -> Hashes:
-    inside = np.zeros(len(codes) + 2, bool)
-    _IN_WORD.take(codes, out=inside[1:-1])
-    edges = (inside[1:] != inside[:-1]).nonzero()[0]
-    starts, ends = edges[::2], edges[1::2]
-    return _mixed((sums[ends] - sums[starts]) * _DOWN[starts])
-
-
-def _runs(sums: Hashes) -> Hashes:
-    hashes = []
-    for length in RUNS:
-        many = max(0, len(sums) - length)
-        hashes.append((sums[length:] - sums[:many]) * _DOWN[:many] + np.uint32(length))
-    return _mixed(np.concatenate(hashes))
-
-
-def _mixed(hashes: Hashes) -> Hashes:
-    """The hashes with every bit depending on all others."""
-    hashes = hashes ^ (hashes >> np.uint32(16))
-    hashes *= np.uint32(0x85EBCA6B)
-    hashes ^= hashes >> np.uint32(13)
-    hashes *= np.uint32(0xC2B2AE35)
-    hashes ^= hashes >> np.uint32(16)
-    return hashes
-
-
-def _grams(hashes: Hashes) -> Grams:
-    hashes.sort()
-    new = np.ones(len(hashes) + 1, bool)
-    np.not_equal(hashes[1:], hashes[:-1], out=new[1:-1])
-    places = new.nonzero()[0]
-    once = hashes[places[:-1]]
-    weights = _WEIGHT[places[1:] - places[:-1]]
-    # The lowest bit gives the sign, the highest the bucket.
-    weights *= ((once & np.uint32(1)).astype(np.int64) << 1) - 1
-    return Grams((once >> np.uint32(32 - BITS)).astype(np.int64), weights)
-
-
-def _style(text: str, folded: bytes) -> tuple[float, ...]:
-    words = folded.count(b" ") + 1
+def _style(text: str) -> tuple[float, ...]:
+    folded = b" " + fold(text).text + b" "
+    words = folded.count(b" ") - 1
     plain = text.encode("ascii", "ignore")
-    padded = b" " + folded + b" "
-    size = max(1, len(text))
-
-    def per_100_words(*counts: int) -> float:
-        return log1p(100 * sum(counts) / words)
-
+    counts = [sum(map(text.count, marks)) for marks in MARKS.values()]
+    counts += [sum(map(folded.count, marks)) for marks in PERSONS.values()]
     return (
         log1p(words),
         len(folded) / words,
-        per_100_words(text.count("!")),
-        per_100_words(text.count("?")),
         1 - len(plain.translate(None, _CAPITALS)) / max(1, len(plain)),
         log1p(len(plain) - len(plain.translate(None, _DIGITS))),
-        1 - len(plain) / size,
-        per_100_words(text.count("\n")),
-        per_100_words(text.count("://")),
-        per_100_words(text.count("$")),
-        per_100_words(padded.count(b" you")),
-        per_100_words(padded.count(b" i "), padded.count(b" i'"), padded.count(b" my ")),
-        per_100_words(padded.count(b" we "), padded.count(b" our "), padded.count(b" us ")),
-        per_100_words(text.count("**"), text.count("#"), text.count("\n- ")),
-        per_100_words(text.count("—")),
-        per_100_words(text.count('"'), text.count("“")),
-        per_100_words(text.count("!!"), text.count("...")),
-        per_100_words(text.count(",")),
+        1 - len(plain) / max(1, len(text)),
+        *(log1p(100 * count / words) for count in counts),
     )
 
 
@@ -178,11 +102,10 @@ class Weights:
     traits: tuple[str, ...]
     measured: NDArray[np.bool_]
     categories: tuple[str, ...]
-    word_rarity: NDArray[np.uint8]  # how much a bucket counts, 0 where too few authors used its n-grams
-    word_weights: NDArray[np.int8]
-    run_rarity: NDArray[np.uint8]
-    run_weights: NDArray[np.int8]
-    scales: Floats  # the value of one step of a weight: a row for words and one for runs
+    vector: NDArray[np.float32]
+    rarity: NDArray[np.uint8]  # how much a piece counts, 0 where too few authors used it
+    pieces: NDArray[np.int8]
+    scales: Floats  # the value of one step of a piece's weight
     centre: Floats
     spread: Floats
     dense: Floats  # weights of style, then of the scanner's counts, both standardised
@@ -214,7 +137,7 @@ def scores(weights: Weights, read: Read, scan: Scan) -> dict[str, float]:
     """A score from 0 to 1 for every trait that the model measures."""
     sums = added_up(weights, read, scan).tolist()
     return {
-        trait: round(_on_scale(sums[k], *scale), 4)
+        trait: round(_on_scale(sums[k], *scale), 3)
         for k, (trait, scale) in enumerate(zip(weights.traits, weights.scale, strict=True))
         if weights.measured[k]
     }
@@ -223,11 +146,13 @@ def scores(weights: Weights, read: Read, scan: Scan) -> dict[str, float]:
 def added_up(weights: Weights, read: Read, scan: Scan) -> Floats:
     """The model's sum for each trait, before it is mapped to the scale of scores."""
     values = dense_values(read, scan, weights.categories)
-    dense = standard(values, certainty(read), weights.centre, weights.spread)
-    # Not a matrix product, whose order of summation depends on the machine.
+    dense = standard(values, certainty(read.length), weights.centre, weights.spread)
+    pieces = read.weights * weights.rarity[read.pieces]
+    size = sqrt(float(pieces @ pieces)) or 1.0
+    # Not a matrix product of floats, whose order of summation depends on the machine.
     total = weights.bias + (dense[:, None] * weights.dense).sum(axis=0)
-    total = total + weights.scales[0] * _share(read.words, weights.word_rarity, weights.word_weights)
-    total = total + weights.scales[1] * _share(read.runs, weights.run_rarity, weights.run_weights)
+    total = total + (read.vector[:, None] * weights.vector).sum(axis=0)
+    total = total + weights.scales * (pieces @ weights.pieces[read.pieces].astype(np.int64)) / size
     return np.asarray(total, np.float64)
 
 
@@ -245,9 +170,9 @@ def dense_values(read: Read, scan: Scan, categories: Sequence[str]) -> Floats:
     return values
 
 
-def certainty(read: Read) -> float:
-    """The weight of style, 0..1: in short texts it is chance."""
-    return read.length / (read.length + DOUBTFUL)
+def certainty(words: int) -> float:
+    """The weight of style in a text of so many words, 0..1: in short texts it is chance."""
+    return words / (words + DOUBTFUL)
 
 
 def standard(values: Floats, sure: Floats | float, centre: Floats, spread: Floats) -> Floats:
@@ -271,15 +196,6 @@ def _on_scale(value: float, knots: list[float], levels: list[float]) -> float:
         return levels[0] if after == 0 else levels[-1]
     low, high = knots[after - 1], knots[after]
     return levels[after - 1] + (levels[after] - levels[after - 1]) * (value - low) / (high - low)
-
-
-def _share(grams: Grams, rarity: NDArray[np.uint8], table: NDArray[np.int8]) -> Floats:
-    """The sum of weights over n-grams, each by its rarity, normalised for length."""
-    values = grams.weights * rarity.take(grams.buckets)
-    size = float(np.einsum("i,i", values, values))
-    # Integers far below 2**63: exact in any order.
-    total = np.einsum("i,ij->j", values, table.take(grams.buckets, axis=0), dtype=np.int64, casting="unsafe")
-    return np.asarray(total / max(sqrt(size), 1.0), np.float64)
 
 
 def find_indicators(weights: Weights, scan: Scan, traits: Mapping[str, float]) -> tuple[IndicatorSpan, ...]:

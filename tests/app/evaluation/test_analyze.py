@@ -174,4 +174,4 @@ def test_a_hint_says_who_could_score(tmp_path: Path) -> None:
     assert "--evaluator local" in out.getvalue()
     with redirect_stdout(out):
         assert main(["analyze", str(path), "--evaluator", "local"]) == 0
-    assert "Scored by local@1: 1 of 4 messages (25.0%)" in out.getvalue()
+    assert "Scored by local@2: 1 of 4 messages (25.0%)" in out.getvalue()

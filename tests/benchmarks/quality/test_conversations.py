@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-import numpy as np
 import pytest
 
 from benchmarks.quality.conversation_baselines import (
@@ -15,7 +15,7 @@ from benchmarks.quality.conversation_baselines import (
     parapet,
     plain_scores,
 )
-from benchmarks.quality.conversation_readings import by_talk, together, told
+from benchmarks.quality.conversation_readings import SETS, is_closed, labelled, validate_local
 from benchmarks.quality.conversation_sets import Talk, TalkSet, Turn
 from benchmarks.quality.conversations import Scored, alarms, apart, patterns, score
 
@@ -114,27 +114,25 @@ def test_attacks_are_compared_with_each_harmless_set_and_with_the_budget() -> No
     assert found["casino", "turns"]["limit"] is None
 
 
-def test_a_reading_is_chosen_on_one_half_and_told_for_the_other() -> None:
-    label, tune = np.array([True, False] * 20), np.array([True] * 20 + [False] * 20)
-    # It points down on the first half, and up on the second.
-    value = [0.0, 1.0] * 10 + [1.0, 0.0] * 10
-    first, *_ = told("made", {"you: last": value, "words: mean": [1.0] * 40}, label, tune)
-    assert (first["reading"], first["direction"], first["tuned_auroc"], first["auroc"]) == (
-        "you: last",
-        "low",
-        1.0,
-        0.0,
-    )
-    assert not list(told("made", {"you": value}, label, np.array([True] * 40)))
+def test_readings_are_reported_for_the_closed_quarter_alone(tmp_path: Path) -> None:
+    talks = [
+        Talk(f"m{k}", k % 2, (turn("You owe me, or you will regret it." if k % 2 else "The bus is late."),))
+        for k in range(40)
+    ]
+    records = {record["method"]: record for record in validate_local("mentalmanip", talks, tmp_path)}
+    assert set(records) == {"local", "words, in set", "static, in set", "length"}
+    closed = [talk.label for talk in talks if is_closed(talk.id)]
+    assert (records["local"]["positive"], records["local"]["negative"]) == (sum(closed), closed.count(0))
+    assert records["local"]["auroc"] == records["words, in set"]["auroc"] == 1.0
+    assert not list(validate_local("mentalmanip", talks[:1], tmp_path))
 
 
-def test_readings_that_agree_rank_together() -> None:
-    item, other = np.array([1.0, 2.0, 3.0]), np.array([10.0, 30.0, 20.0])
-    assert list(together([("a: last", item), ("a: mean", -item), ("b", other)])) == [0.0, 1.5, 1.5]
+def test_a_label_of_a_message_is_about_the_message() -> None:
+    turns = (turn("one", uncivil=1), turn("two", uncivil=0), turn("three"))
+    items = list(labelled(Talk("a", 1, turns), SETS["gh_incivility"]))
+    assert [(texts, label) for texts, label, _ in items] == [(["one"], True), (["two"], False)]
+    assert [item[0] for item in labelled(Talk("a", 1, turns), SETS["cga_cmv_valid"])] == [["three"]]
 
 
-def test_shapes_are_over_the_turns_of_a_conversation() -> None:
-    found = by_talk([talk("you", "nobody here"), talk("you and you")])
-    assert found["turns"] == [2.0, 1.0]
-    assert found["words: rise"] == [1.0, 0.0]
-    assert found["words: last"] == [2.0, 3.0]
+def turn(text: str, **labels: int) -> Turn:
+    return Turn(text, True, labels)

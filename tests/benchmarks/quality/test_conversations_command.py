@@ -69,7 +69,7 @@ def test_the_text_names_everything(folder: Path, capsys: pytest.CaptureFixture[s
         "4 attacks against 4 of casino",
         "fixed_formulas",
         "mentalmanip",
-        "bag of words",
+        "words, in set",
         "bar 0.85",
     ):
         assert part in out

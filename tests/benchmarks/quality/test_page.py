@@ -138,9 +138,13 @@ def conversation_records() -> list[dict[str, Any]]:
         )
         none = dict.fromkeys(("limit", "recall_at_limit", "alarms_at_limit"))
         records.append({**record, "attacks": 40, "harmless": 40, **none, **limit})
-    reading = {"reading": "you: last", "direction": "high", "tuned_auroc": 0.6, "auroc": 0.58}
-    ends = {"interval": [0.5, 0.66], "bag_of_words": 0.65}
-    return [*records, {"record": "conversation_reading", "set": "made", **reading, **ends}]
+    reading = {"trait": "dismissal", "shape": "last", "bar": 0.62, "former": [0.54, 0.48, 0.59]}
+    figures = {"auroc": 0.58, "interval": [0.5, 0.66]}
+    records += [
+        {"record": "conversation_reading", "set": "made", "method": method, **reading, **figures}
+        for method in ("local", "length")
+    ]
+    return records
 
 
 def test_figures_about_conversations_say_how_they_were_got() -> None:
@@ -157,7 +161,9 @@ def test_figures_about_conversations_say_how_they_were_got() -> None:
     three = "0.800 (0.700 to 0.900) | 0.80 (0.70 to 0.90) | 0.80 (0.70 to 0.90)"
     assert f"| **ethogram, other** | {three} | 0.40 and 0.005 |" in said
     assert said.count(f"| keywords | {three} | - |") == 1
-    assert "| `made` | you: last | high | 0.600 | 0.580 (0.500 to 0.660) | 0.65 |" in said
+    area = "0.58 (0.50 to 0.66)"
+    former = "0.54 (0.48 to 0.59)"
+    assert f"| `made` | dismissal: last | 0.62 | {area} | - | - | - | {area} | {former} |" in said
 
 
 DATA = Path(os.environ.get("ETHOGRAM_DATA") or "/nowhere") / "runs"

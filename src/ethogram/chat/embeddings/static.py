@@ -64,6 +64,22 @@ def words(text: str) -> list[str]:
     return _WORD.findall(text)
 
 
+def rows_of(text: str) -> list[int]:
+    """The rows of the pieces of a text, in order."""
+    return [row for word in words(text) for row in pieces(word)]
+
+
+def sum_of(rows: Sequence[int]) -> Vectors:
+    """The sum of the vectors of these rows."""
+    _, table, scales = _table()
+    return np.asarray(scales[rows] @ table[rows], dtype=np.float32)
+
+
+def row_count() -> int:
+    """How many word pieces there are."""
+    return len(_table()[0])
+
+
 @embedder("static")
 class Static:
     """Sums of fitted vectors of word pieces."""
@@ -72,9 +88,7 @@ class Static:
 
     def embed(self, texts: Sequence[str]) -> Vectors:
         """One row for each text."""
-        _, table, scales = _table()
-        sums = np.zeros((len(texts), table.shape[1]), dtype=np.float32)
+        sums = np.zeros((len(texts), _table()[1].shape[1]), dtype=np.float32)
         for k, text in enumerate(texts):
-            rows = [row for word in words(text) for row in pieces(word)]
-            sums[k] = scales[rows] @ table[rows]
+            sums[k] = sum_of(rows_of(text))
         return unit(sums)
