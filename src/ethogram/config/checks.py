@@ -19,13 +19,13 @@ from msgspec import Meta, UnsetType
 from ..errors import BadConfig, Fault, did_you_mean
 from ..language.yaml_source import Fields, Items, Node
 from ..models import parse_duration, parse_time
+from ..models.constants import VARIABLE
 
 Place = tuple[str | int, ...]
 Check = Callable[[Any, Place, "Report"], Any]
 
 MISSING: Any = object()
 MAX_FAULTS = 50
-VARIABLE = re.compile(r"[A-Z_][A-Z0-9_]{0,63}")
 _SIGNAL_NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 _SECRETS = frozenset((

@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import BadConfig, BadInput, Fault, did_you_mean
 from ..language.yaml_source import Fields, Node, plain, read_yaml, read_yaml_file
+from ..models.constants import VARIABLE
 from ..models.record import Record
 from ..models.redaction import mask
 from ..models.slotted import dataclass, replace
-from .checks import VARIABLE, Place, bad_option_name, count, dotted, position
+from .checks import Place, bad_option_name, count, dotted, position
 from .settings import SETTINGS, Settings, setting_check
 from .trust import is_inside, path_values, used_files
 

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...data import DATA
-from .base import MOST_CHARACTERS, Vectors, embedder, unit
+from .base import MOST_CHARACTERS, Vectors, unit
 
 FILE = DATA / "embeddings" / "static.npz"
 LONGEST_WORD = 60  # characters; a longer one is no word
@@ -64,7 +64,6 @@ def words(text: str) -> list[str]:
     return _WORD.findall(text)
 
 
-@embedder("static")
 class Static:
     """Sums of fitted vectors of word pieces."""
 
