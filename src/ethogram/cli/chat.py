@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from ..app.chat import Followed, Make, Scored
 
 
-Embedder = Annotated[str, o.opt("Use this embedder: static or none.", metavar="NAME")]
+Embedder = Annotated[str, o.opt("Use static, onnx:FOLDER, openai:MODEL@URL or none.", metavar="NAME")]
 
 
 def chat(

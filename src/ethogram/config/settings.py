@@ -27,6 +27,7 @@ from .checks import (
     bad_signal_name,
     check_for,
     duration,
+    embedder,
     half_life,
     helplines,
     hours,
@@ -86,6 +87,7 @@ Hours = Annotated[
         },
     ),
 ]
+Embedder = Annotated[str, embedder, Meta(pattern=r"^(static|onnx:.+|openai:.+)$")]
 VersionOrFile = Annotated[
     str,
     version_or_file,
@@ -142,8 +144,8 @@ class UsageSettings(InputStruct, forbid_unknown_fields=True):
 class ConversationSettings(InputStruct, forbid_unknown_fields=True):
     """How the risk of conversations is followed; docs/chat.md."""
 
-    embedder: Annotated[str, one_of("static")] | None = "static"
-    """What compares texts; null: nothing does."""
+    embedder: Embedder | None = "static"
+    """What compares texts: static, onnx:/FOLDER or openai:MODEL@URL; null: nothing does."""
     weights: Annotated[Mapping[str, Weight], Keys(*SIGNALS)] = MappingProxyType({})
     """How much each signal counts, 1 where it is not named."""
     half_life: Duration = 12 * 3600 * 1_000_000
