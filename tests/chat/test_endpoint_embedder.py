@@ -94,9 +94,9 @@ def test_a_server_that_cannot_be_used_is_named_with_what_was_expected(script, re
 
 @pytest.mark.parametrize("row", [[float("nan")] * 4, [], [[1.0]]], ids=["not a number", "nothing", "nested"])
 def test_rows_that_are_no_vectors_are_refused(row):
-    with ModelServer(embed=lambda texts: [row for _ in texts]).running() as server:
-        with pytest.raises(BadUsage, match="expected"):
-            load(name_at(server))
+    server = ModelServer(embed=lambda texts: [row for _ in texts])
+    with server.running(), pytest.raises(BadUsage, match="expected"):
+        load(name_at(server))
 
 
 def test_vectors_that_change_their_length_are_refused():

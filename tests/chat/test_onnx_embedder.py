@@ -67,7 +67,9 @@ def tokenizer() -> dict[str, Any]:
             "type": "BertProcessing", "sep": ["[SEP]", 3], "cls": ["[CLS]", 2],
         },
         "decoder": None,
-        "model": {"type": "WordLevel", "vocab": {word: k for k, word in enumerate(WORDS)}, "unk_token": "[UNK]"},
+        "model": {
+            "type": "WordLevel", "vocab": {word: k for k, word in enumerate(WORDS)}, "unk_token": "[UNK]",
+        },
     }  # fmt: skip
 
 
@@ -122,7 +124,8 @@ def hidden_states(ids: list[int]) -> Any:
 
 def ids_of(text: str) -> list[int]:
     words = text.lower().replace("?", " ?").split()
-    return [2, *(WORDS.index(word) if word in WORDS else 1 for word in words)][:8] + [3]
+    numbers = [WORDS.index(word) if word in WORDS else 1 for word in words]
+    return [2, *numbers[:7], 3]
 
 
 def as_unit(vector: Any) -> Any:
@@ -214,7 +217,7 @@ def test_a_folder_that_cannot_be_used_says_what_was_expected(folder, file, conte
 
 
 def test_a_folder_that_is_not_there_says_so(tmp_path: Path):
-    with pytest.raises(BadUsage, match="away: no such folder: expected model.onnx"):
+    with pytest.raises(BadUsage, match=r"away: no such folder: expected model\.onnx"):
         load(f"onnx:{tmp_path}/away")
 
 
