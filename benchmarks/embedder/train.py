@@ -196,7 +196,7 @@ def train(
     if harm:
         head = fit_head(teacher, examples())
         levels = np.clip(head.raw(np.hstack([whole, np.zeros_like(whole)])), -1, 1)
-        table = (table + fit(table, rows, targets, levels, **how)) / 2
+        table = np.float32(0.5) * (table + fit(table, rows, targets, levels, **how))
     write(out, pieces, table)
     return targets
 
