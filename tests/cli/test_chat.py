@@ -188,6 +188,4 @@ def test_an_embedder_that_cannot_be_loaded_is_told(talks: Path, capsys: pytest.C
     assert main(["chat", str(talks / "calm.txt"), "--embedder", f"onnx:{talks}/away"]) == 2
     printed = capsys.readouterr()
     assert not printed.out
-    assert printed.err == (
-        f"ethogram: {talks}/away: no such folder: expected model.onnx (or onnx/model.onnx) and tokenizer.json\n"
-    )
+    assert printed.err.startswith(f"ethogram: {talks}/away: no such folder: expected model.onnx")
