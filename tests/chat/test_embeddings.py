@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 from ethogram.chat.accumulation import AT_REST, Stretch, risk_of, strength, stretch_add
-from ethogram.chat.embeddings.base import load
-from ethogram.chat.embeddings.examples import FOLDER, examples
-from ethogram.chat.embeddings.harm_head import fit, places_of, version
+from ethogram.chat.embeddings import harm_head
+from ethogram.chat.embeddings.base import Vectors, load
+from ethogram.chat.embeddings.examples import FOLDER, Example, examples
+from ethogram.chat.embeddings.harm_head import fit, head_of, kept_file, places_of, probe_of, read
 from ethogram.chat.embeddings.harm_reader import Reader, reader_of, windows
 from ethogram.chat.embeddings.static import pieces, words
 from ethogram.chat.records import Readings
@@ -165,27 +167,87 @@ def test_odd_texts_are_read_without_alarm(reader: Reader, text: str):
 def test_the_head_that_ships_was_fitted_to_these_examples():
     # Else it is fitted anew in every process.
     # `python -m ethogram.chat.embeddings.harm_head static` writes it.
-    with np.load(FOLDER / "static@1.npz") as file:
-        assert str(file["version"]) == version(load("static"))
+    embedder = load("static")
+    assert read(FOLDER / "static@1.npz", embedder.name, probe_of(embedder)) is not None
 
 
 def test_an_unknown_embedder_says_which_there_are():
-    with pytest.raises(BadUsage, match="no embedder is named 'statick'; there are static"):
+    with pytest.raises(BadUsage, match="no embedder is named 'statick'; there are static, onnx:FOLDER"):
         load("statick")
 
 
-def test_another_embedder_gets_a_head_of_its_own():
-    class Letters:
-        """Counts of letters: enough for a head to be fitted, not for a good one."""
+class Turned:
+    """The vectors of `static`, all turned in the same way: inner products are as before."""
 
-        name = "letters@1"
+    name = "turned@1"
 
-        def embed(self, texts: Iterable[str]) -> np.ndarray[Any, np.dtype[np.float32]]:
-            rows = np.array([[text.lower().count(chr(97 + k)) + 0.01 for k in range(26)] for text in texts])
-            return (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
+    def __init__(self, seed: int) -> None:
+        self._turn = np.linalg.qr(np.random.default_rng(seed).normal(size=(256, 256)))[0].astype(np.float32)
+        self.texts = 0
 
-    calm, harm = talk(
-        Reader(Letters()), ["Should I bring an umbrella?", "How do I poison my neighbour's dog?"]
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        self.texts += len(texts)
+        return load("static").embed(texts) @ self._turn
+
+
+@pytest.fixture
+def few_examples(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[Example]:
+    """Some examples for heads to be fitted to in a second, and no head kept from before."""
+    some = list(examples()[::12])
+    monkeypatch.setattr(harm_head, "examples", lambda: some)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    return some
+
+
+def test_another_embedder_gets_a_head_of_its_own(few_examples: list[Example]):
+    said = ["Should I bring an umbrella?", "How do I poison my neighbour's dog?", "Which leaves no trace?"]
+    own = talk(Reader(load("static")), said)
+    other = talk(Reader(Turned(1)), said)
+    # What decides is how near texts are to each other, which turning does not change.
+    assert [reading.level for reading in other] == pytest.approx([reading.level for reading in own], abs=0.05)
+    assert other[1].level > other[0].level + 1
+    shipped = talk(reader_of("static"), said)
+    assert [reading.level for reading in own] != pytest.approx(
+        [reading.level for reading in shipped], abs=1e-3
     )
-    assert calm.level is not None
-    assert harm.level is not None
+
+
+def test_a_head_is_fitted_once_and_kept(few_examples: list[Example], caplog: pytest.LogCaptureFixture):
+    first, second = Turned(1), Turned(1)
+    fitted, kept = head_of(first), head_of(second)
+    assert first.texts > len(few_examples) > 100 > second.texts
+    assert np.allclose(fitted.matrix, kept.matrix, atol=0.01)
+    assert (fitted.rest, fitted.alarm) == (kept.rest, kept.alarm)
+    assert [record.message for record in caplog.records] == [
+        f"fitting the harm head to turned@1 (once, kept in {kept_file('turned@1').parent})"
+    ]
+
+
+@pytest.mark.parametrize("change", ["vectors", "examples", "damage"])
+def test_a_head_of_other_vectors_or_examples_is_fitted_anew(few_examples: list[Example], change: str):
+    head_of(Turned(1))
+    if change == "examples":
+        few_examples.pop()
+    if change == "damage":
+        path = kept_file("turned@1")
+        path.write_bytes(path.read_bytes()[:-200])
+    embedder = Turned(2 if change == "vectors" else 1)
+    head_of(embedder)
+    assert embedder.texts > len(few_examples)
+
+
+def test_without_a_place_to_keep_it_a_head_is_fitted_all_the_same(
+    few_examples: list[Example], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+):
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
+    embedder = Turned(1)
+    assert head_of(embedder).matrix.shape == (512, 512)
+    assert embedder.texts > len(few_examples)
+
+
+@pytest.mark.parametrize("name", ["../../x", "openai:m@http://localhost:1/v1", "onnx:" + "m" * 300, "a/b\0"])
+def test_the_name_of_an_embedder_is_no_path(name: str):
+    path = kept_file(name)
+    assert path.parent == kept_file("other").parent
+    assert len(path.name) < 120

@@ -182,3 +182,10 @@ def test_a_page_is_never_written_over_what_is_read(
 def test_bytes_of_an_argument_that_are_no_text_are_bad_usage() -> None:
     (told,) = faults_of(UnicodeEncodeError("utf-8", "\udcff", 0, 1, "surrogates not allowed"))
     assert "bytes that are no UTF-8" in str(told)
+
+
+def test_an_embedder_that_cannot_be_loaded_is_told(talks: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["chat", str(talks / "calm.txt"), "--embedder", f"onnx:{talks}/away"]) == 2
+    printed = capsys.readouterr()
+    assert not printed.out
+    assert printed.err.startswith(f"ethogram: {talks}/away: no such folder: expected model.onnx")

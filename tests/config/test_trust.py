@@ -495,6 +495,26 @@ def test_even_a_trusted_file_names_nothing_outside_its_folder(tmp_path, text, pl
     load_settings("ethogram.yaml", environ={})
 
 
+@pytest.mark.parametrize("name", ["onnx:/models/minilm", "openai:m@http://localhost:11434/v1", "openai:m"])
+def test_a_folder_names_no_model_and_no_server_that_embeds(name):
+    text = f"source: forum\nconversation:\n  embedder: {name!r}\n"
+    Path("ethogram.yaml").write_text(text)
+    assert load_settings(environ={}).settings == Settings()
+    trusted_settings("", text)
+    with pytest.raises(BadConfig, match="must be static or null in the folder's") as caught:
+        load_settings(environ={})
+    assert str(caught.value).startswith("ethogram.yaml:3:13: ")
+    assert load_settings("ethogram.yaml", environ={}).settings.conversation["embedder"] == name
+    Path("ethogram.yaml").unlink()
+    given = load_settings(environ={"ETHOGRAM_CONVERSATION": f"{{embedder: {name!r}}}"})
+    assert given.settings.conversation["embedder"] == name
+
+
+def test_the_folder_of_a_model_is_absolute_in_settings():
+    with pytest.raises(BadConfig, match=r"embedder must be static, onnx:/FOLDER \(absolute\)"):
+        load_settings(environ={}, overrides={"conversation": {"embedder": "onnx:models/minilm"}})
+
+
 def test_nor_a_pattern_that_links_out_of_it(tmp_path):
     (tmp_path / "x.yaml").write_text("x")
     Path("mine").mkdir()

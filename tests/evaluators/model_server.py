@@ -1,4 +1,5 @@
-"""A model's server on this machine: speaks Anthropic Messages, Message Batches and OpenAI Chat Completions.
+"""A model's server on this machine: speaks Anthropic Messages, Message Batches, OpenAI Chat Completions and
+Embeddings.
 
 It answers honestly from the message alone, or does what its script says. Standing alone:
 
@@ -60,9 +61,11 @@ class ModelServer:
         polls: int = 0,
         port: int = 0,
         pause: float = 0.0,
+        embed: Callable[[Sequence[str]], Any] | None = None,
     ) -> None:
         self.script = script if callable(script) else _in_turn(list(script))
         self.refuses, self.batch, self.polls, self.pause = set(refuses), list(batch), polls, pause
+        self.embed = embed or (lambda texts: [digits(text) for text in texts])
         self.requests: list[dict[str, Any]] = []
         self.problems: list[str] = []
         self.billed: list[dict[str, int]] = []
@@ -195,8 +198,11 @@ class _Handler(BaseHTTPRequestHandler):
                 return self._status(name, said, body)
             opened = self._open_batch(body)
             return self._hang_up() if name == "drop" else self._json(200, opened)
-        if self.path not in ("/v1/messages", "/v1/chat/completions"):
+        if self.path not in ("/v1/messages", "/v1/chat/completions", "/v1/embeddings"):
             return self._json(404, _error("not_found_error"))
+        if self.path == "/v1/embeddings":
+            self.model.problems += _embeddings_faults(self.headers, body)
+            return self._respond(body, fault, False)
         claude = self.path == "/v1/messages"
         self.model.problems += (
             _anthropic_faults(self.headers, body) if claude else _openai_faults(self.headers, body)
@@ -213,11 +219,14 @@ class _Handler(BaseHTTPRequestHandler):
             return self._hang_up()
         if name == "redirect":
             return self._send(307, b"", "text/plain", {"Location": said})
-        system, user = _prompt(body)
-        answer = _spoil(honest_answer(user), name) if name in SPOILT else json.dumps(honest_answer(user))
-        most = body.get("max_tokens") or body.get("max_completion_tokens")
-        count = self.model.bill(system, user, answer, most)
-        response = (_message_of if claude else _completion_of)(body["model"], answer, count, name)
+        if self.path == "/v1/embeddings":
+            response = _embeddings_of(body, self.model.embed)
+        else:
+            system, user = _prompt(body)
+            answer = _spoil(honest_answer(user), name) if name in SPOILT else json.dumps(honest_answer(user))
+            most = body.get("max_tokens") or body.get("max_completion_tokens")
+            count = self.model.bill(system, user, answer, most)
+            response = (_message_of if claude else _completion_of)(body["model"], answer, count, name)
         data = json.dumps(response).encode()
         if name == "truncated":
             return self._send(200, data[: len(data) // 2])
@@ -355,6 +364,20 @@ def _completion_of(model: str, answer: str, count: dict[str, int], fault: str) -
     }
 
 
+def digits(text: str) -> list[float]:
+    """Sixteen numbers of a text, the same each time."""
+    return [byte / 255 for byte in hashlib.sha256(text.encode()).digest()[:16]]
+
+
+def _embeddings_of(body: dict[str, Any], embed: Callable[[Sequence[str]], Any]) -> dict[str, Any]:
+    """The vectors in any order: `index` says whose each is."""
+    rows = [
+        {"object": "embedding", "index": k, "embedding": [float(number) for number in row]}
+        for k, row in enumerate(embed(body["input"]))
+    ]
+    return {"object": "list", "model": body["model"], "data": rows[::-1], "usage": {"prompt_tokens": 1}}
+
+
 def _prompt(body: dict[str, Any]) -> tuple[str, str]:
     if "system" in body:
         return body["system"][0]["text"], body["messages"][0]["content"]
@@ -398,6 +421,17 @@ def _openai_faults(headers: Any, body: dict[str, Any]) -> list[str]:
         "form": form["type"] in ("text", "json_object", "json_schema"),
         "schema": form["type"] != "json_schema"
         or (form["json_schema"]["strict"] is True and _is_strict(form["json_schema"]["schema"])),
+    }
+    return [name for name, check in checks.items() if not check]
+
+
+def _embeddings_faults(headers: Any, body: dict[str, Any]) -> list[str]:
+    texts = body.get("input")
+    checks = {
+        "authorization": (headers["authorization"] or "").startswith("Bearer "),
+        "model": isinstance(body.get("model"), str),
+        "texts": isinstance(texts, list) and 0 < len(texts) <= 64 and all(text.strip() for text in texts),
+        "form": body.get("encoding_format") == "float",
     }
     return [name for name, check in checks.items() if not check]
 

@@ -12,7 +12,7 @@ from contextlib import ExitStack
 import pytest
 
 from ethogram.errors import BadUsage, EvaluatorStopped, MissingExtra
-from ethogram.evaluators import llm, llm_client
+from ethogram.evaluators import llm
 from ethogram.evaluators.anthropic import Anthropic
 from ethogram.evaluators.base import Evaluation, NotMeasured, Question, Usage, make_evaluator
 from ethogram.evaluators.llm_options import KNOWN
@@ -20,6 +20,7 @@ from ethogram.evaluators.openai import OpenAI
 from ethogram.evaluators.pricing import OVERHEAD, Price, most_tokens, price_of
 from ethogram.evaluators.rubric import rubric_version
 from ethogram.lexicon.records import Scan
+from ethogram.remote import client as remote_client
 from evaluators.model_server import SECRET_ECHO, ModelServer, honest_answer
 
 KEY = "sk-topsecret-0123456789"
@@ -194,8 +195,8 @@ def test_a_server_that_never_picks_up_is_given_up_soon(name, monkeypatch):
             item = others.enter_context(socket.socket())
             item.setblocking(False)
             item.connect_ex(deaf.getsockname())
-        monkeypatch.setattr(llm_client, "LONGEST_CONNECT", 0.5)
-        monkeypatch.setattr(llm, "NEVER_REACHED_SECONDS", 0.4)
+        monkeypatch.setattr(remote_client, "LONGEST_CONNECT", 0.5)
+        monkeypatch.setattr(remote_client, "NEVER_REACHED_SECONDS", 0.4)
         address = f"http://127.0.0.1:{deaf.getsockname()[1]}"
         model = CLIENTS[name]({"base_url": address, "model": "m", "timeout": 60})
         model.client()
@@ -205,11 +206,11 @@ def test_a_server_that_never_picks_up_is_given_up_soon(name, monkeypatch):
         assert time.monotonic() - start < 3
 
 
-@pytest.mark.parametrize("first", [None, llm_client.RequestFailure("busy", "")])
+@pytest.mark.parametrize("first", [None, remote_client.RequestFailure("busy", "")])
 def test_a_server_that_was_reached_once_is_waited_for(name, first, monkeypatch):
-    away, sleeps = llm_client.RequestFailure("unreached", "away"), []
+    away, sleeps = remote_client.RequestFailure("unreached", "away"), []
     said = iter([first, *[away] * 6])
-    monkeypatch.setattr(llm, "attempt", lambda send: next(said))
+    monkeypatch.setattr(remote_client, "attempt", lambda send: next(said))
     with ModelServer().running() as server:
         model = client(name, server, sleeps)
     if first is None:
@@ -341,9 +342,9 @@ def test_the_wait_is_what_the_server_asks_for(name, asked, least, most):
 
 
 def test_without_a_word_of_it_the_waits_double():
-    busy = llm_client.RequestFailure("busy", "")
-    assert [llm_client.waiting_time(busy, turn, 1.0) for turn in range(8)] == [1, 2, 4, 8, 16, 32, 60, 60]
-    assert [llm_client.waiting_time(busy, turn, 0.0) for turn in range(3)] == [0.5, 1, 2]
+    busy = remote_client.RequestFailure("busy", "")
+    assert [remote_client.waiting_time(busy, turn, 1.0) for turn in range(8)] == [1, 2, 4, 8, 16, 32, 60, 60]
+    assert [remote_client.waiting_time(busy, turn, 0.0) for turn in range(3)] == [0.5, 1, 2]
 
 
 def test_it_does_wait():

@@ -12,7 +12,7 @@ from contextlib import closing, contextmanager, suppress
 import pytest
 
 from ethogram.evaluators.base import make_evaluator
-from ethogram.evaluators.llm_client import RequestFailure, attempt
+from ethogram.remote.client import RequestFailure, attempt
 
 TIMEOUT = 1.0
 GRACE = 1.0

@@ -220,7 +220,7 @@ class TurnWatch:
 class Conversation:
     """The risk of a conversation between a person and an assistant, turn by turn.
 
-    `embedder`: static (included), None, or an object with `name` and
+    `embedder`: static (included), onnx:FOLDER, openai:MODEL@URL, None, or an object with `name` and
     `embed`; the settings name the default. `patterns` make detections; by default those of conversations
     that are on. `store`, an open store or a file's path, saves the state after every turn; a conversation
     of that id continues where it was. `memory` remembers the subject's risky topics from one conversation to
@@ -421,7 +421,7 @@ def _meaning(value: Any) -> Meaning | None:
     if value is None or isinstance(value, str):
         return meaning_of({"embedder": value})
     if not hasattr(value, "embed") or not isinstance(getattr(value, "name", None), str):
-        raise BadUsage("invalid embedder: expected static, None, or an object with a name and a method embed")
+        raise BadUsage("invalid embedder: expected a name, None, or an object with a name and a method embed")
     from ..chat.embeddings.harm_reader import Reader
 
     return Reader(value)

@@ -15,7 +15,7 @@ from ..report.chat import TurnWriter, summary_line
 from . import options as o
 from .output import check_page, flush, write_json, write_line, write_lines, write_page
 
-Embedder = Annotated[str, o.opt("Use this embedder: static or none.", metavar="NAME")]
+Embedder = Annotated[str, o.opt("Use static, onnx:FOLDER, openai:MODEL@URL or none.", metavar="NAME")]
 
 
 def chat(

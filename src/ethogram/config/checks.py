@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import keyword
 import math
+import os
 import re
 from collections.abc import Callable, Iterable, Mapping
 from types import FunctionType, NoneType, UnionType
@@ -19,13 +20,13 @@ from msgspec import Meta, UnsetType
 from ..errors import BadConfig, Fault, did_you_mean
 from ..language.yaml_source import Fields, Items, Node
 from ..models import parse_duration, parse_time
+from ..models.constants import VARIABLE
 
 Place = tuple[str | int, ...]
 Check = Callable[[Any, Place, "Report"], Any]
 
 MISSING: Any = object()
 MAX_FAULTS = 50
-VARIABLE = re.compile(r"[A-Z_][A-Z0-9_]{0,63}")
 _SIGNAL_NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 _SECRETS = frozenset((
@@ -264,6 +265,15 @@ def time_zone(value: Any, place: Place, report: Report) -> Any:
     if isinstance(value, str) and value in known:
         return value
     return wrong(value, "the name of a time zone, like Europe/Paris", place, report, known)
+
+
+def embedder(value: Any, place: Place, report: Report) -> Any:
+    """The name of an embedder; a folder is absolute, since settings are read from anywhere."""
+    kind, _, rest = value.partition(":") if isinstance(value, str) else ("", "", "")
+    is_folder = kind == "onnx" and os.path.isabs(os.path.expanduser(rest))  # noqa: PTH111, PTH117
+    if value == "static" or is_folder or (kind == "openai" and rest):
+        return value
+    return wrong(value, "static, onnx:/FOLDER (absolute) or openai:MODEL@URL", place, report, ["static"])
 
 
 def hours(value: Any, place: Place, report: Report) -> Any:

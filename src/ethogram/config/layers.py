@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import BadConfig, BadInput, Fault, did_you_mean
 from ..language.yaml_source import Fields, Node, plain, read_yaml, read_yaml_file
+from ..models.constants import VARIABLE
 from ..models.record import Record
 from ..models.redaction import mask
 from ..models.slotted import dataclass, replace
-from .checks import VARIABLE, Place, bad_option_name, count, dotted, position
+from .checks import Place, bad_option_name, count, dotted, position
 from .settings import SETTINGS, Settings, setting_check
 from .trust import is_inside, path_values, used_files
 
@@ -181,12 +182,24 @@ def _with(value: Any, place: Place, new: Any) -> Any:
 
 
 def outside_faults(layer: Layer, file: str) -> Iterator[Fault]:
-    """A fault for each file or folder outside the folder that a settings file found in it names."""
+    """A fault for each file or folder outside the folder that a settings file found in it names.
+
+    And for a model or a server as embedder, wherever it is.
+    """
     folder = Path(file).parent
     for place, value in file_values(layer, folder):
         if not is_inside(folder / value, folder):
             message = f"{dotted(place)} must lie inside the folder of {Path(file).name}; got {value!r:.200}"
             yield layer.fault(place, f"{message}; name the file with --config to point elsewhere", key=False)
+    conversation = layer.values.get("conversation")
+    embedder = conversation.get("embedder") if isinstance(conversation, Mapping) else None
+    if isinstance(embedder, str) and ":" in embedder:
+        # Nobody can review a model, and its digest would be that of many megabytes.
+        message = f"conversation.embedder must be static or null in the folder's {Path(file).name}"
+        remedy = "name a model or a server with --embedder, in your own settings, or the file with --config"
+        yield layer.fault(
+            ("conversation", "embedder"), f"{message}; got {embedder!r:.200}; {remedy}", key=False
+        )
     for item in used_files(file):
         if not is_inside(item, folder):
             yield Fault(str(item), 0, 0, f"links to a file outside the folder of {Path(file).name}")

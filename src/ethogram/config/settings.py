@@ -69,6 +69,7 @@ Hours = Annotated[
         },
     ),
 ]
+Embedder = Annotated[str, checks.embedder, Meta(pattern=r"^(static|onnx:.+|openai:.+)$")]
 VersionOrFile = Annotated[
     str,
     checks.version_or_file,
@@ -127,8 +128,8 @@ class UsageSettings(InputStruct, forbid_unknown_fields=True):
 class ConversationSettings(InputStruct, forbid_unknown_fields=True):
     """How the risk of conversations is followed; docs/chat.md."""
 
-    embedder: Annotated[str, one_of("static")] | None = "static"
-    """What compares texts; null: nothing does."""
+    embedder: Embedder | None = "static"
+    """What compares texts: static, onnx:/FOLDER or openai:MODEL@URL; null: nothing does."""
     weights: Annotated[Mapping[str, Weight], checks.Keys(*SIGNALS)] = MappingProxyType({})
     """How much each signal counts, 1 where it is not named."""
     half_life: Duration = 12 * 3600 * 1_000_000

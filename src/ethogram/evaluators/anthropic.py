@@ -17,6 +17,7 @@ from typing import Any
 
 from ..errors import BadUsage, EvaluatorStopped
 from ..models import stable_hash
+from ..remote.client import RequestFailure, body_of, timeouts
 from .base import Answer, Evaluation, NotMeasured, Question, Usage, evaluator
 from .llm import (
     ATTEMPTS,
@@ -30,7 +31,6 @@ from .llm import (
     tokens,
     usage_or_none,
 )
-from .llm_client import RequestFailure, body_of, timeouts
 from .llm_options import Provider
 from .pricing import BATCHED
 

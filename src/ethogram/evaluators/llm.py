@@ -7,26 +7,22 @@ that certainly was not (the server is busy or was not reached) is retried more o
 from __future__ import annotations
 
 import json
-import random
 import secrets
 import threading
-import time
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
 from ..errors import EvaluatorStopped
 from ..models.slotted import dataclass
+from ..remote.client import ENDED, Connections, Patience, RequestFailure, http_client
 from .base import Answer, Evaluation, Evaluator, NotMeasured, Options, Question, Usage
-from .llm_client import ENDED, Connections, RequestFailure, attempt, http_client, waiting_time
 from .llm_options import ModelSettings, Provider, read_options
 from .pricing import most_tokens
 from .response_parser import check_answer
 from .rubric import answer_schema, rubric_version
 
 ATTEMPTS = 2  # requests for a question that may have been answered
-RETRIES = 5  # of a request that certainly was not
-NEVER_REACHED_RETRIES, NEVER_REACHED_SECONDS = 2, 5.0  # a server never reached may have a wrong address
 
 REFUSED = "the model refused"
 CUT = "the answer was cut off at max_tokens"
@@ -62,11 +58,10 @@ class LanguageModel(Evaluator):
         self._schema = answer_schema(ranges=False)
         self._schema_text = json.dumps(self._schema)
         self._connections = Connections()
-        self._sleep = sleep or self._connections.wait
+        self._patience = Patience(self._connections, sleep)
         self._lock = threading.Lock()
         self._client: Any = None
         self._level = 0
-        self._reached = False
         self._answered = False
 
     @property
@@ -175,24 +170,7 @@ class LanguageModel(Evaluator):
 
     def patiently(self, send: Callable[[], Any]) -> Any | RequestFailure:
         """What `send` returns; retried after a delay where it certainly was not answered."""
-        began, turn = time.monotonic(), 0
-        while not self._connections.is_cut():
-            result = attempt(send)
-            if not isinstance(result, RequestFailure):
-                self._reached = True
-                return result
-            if self._connections.is_cut():
-                # The provider may have billed a request that broke off.
-                broke = result.kind == "lost" or (result.kind == "wrong" and result.status is None)
-                return RequestFailure("lost" if broke else "ended", ENDED)
-            self._reached |= result.kind != "unreached"
-            most = RETRIES if self._reached else NEVER_REACHED_RETRIES
-            late = not self._reached and time.monotonic() - began >= NEVER_REACHED_SECONDS
-            if result.kind not in ("busy", "unreached") or turn >= most or late:
-                return result
-            self._sleep(waiting_time(result, turn, random.random()))
-            turn += 1
-        return RequestFailure("ended", ENDED)
+        return self._patience.send(send)
 
     def _ask(self, system: str, user: str) -> Reply | RequestFailure:
         try:
@@ -210,7 +188,7 @@ class LanguageModel(Evaluator):
         return self.read(body)
 
     def _not_measured(self, failure: RequestFailure, spent: float, usage: Usage) -> NotMeasured:
-        if failure.kind == "stop" or (failure.kind == "unreached" and not self._reached):
+        if failure.kind == "stop" or (failure.kind == "unreached" and not self._patience.reached):
             raise EvaluatorStopped(f"{self.name}: {failure.reason}", self._or_none(spent))
         return NotMeasured(failure.reason, self._or_none(spent), usage, final=failure.kind == "wrong")
 

@@ -3,24 +3,18 @@
 from __future__ import annotations
 
 import importlib.util
-import ipaddress
 import os
-import re
 from collections.abc import Mapping
 from functools import partial
 from typing import Any
 from urllib.parse import urlsplit
 
-from ..config.checks import VARIABLE
 from ..errors import BadUsage, MissingExtra, did_you_mean
 from ..models.slotted import dataclass
+from ..remote.address import NO_KEY, check_address, check_model, is_local, key_variable
 from .pricing import Price, price_from, price_of
 
 KNOWN = ("model", "base_url", "concurrency", "timeout", "max_tokens", "price", "key_env", "allow_http")
-
-NO_KEY = "none"  # sent where a server needs no key: the SDKs require one
-_KEY = re.compile(r"[!-~]{1,1000}")
-_MODEL = re.compile(r"[^\s\x00-\x1f\x7f\ud800-\udfff]{1,200}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,88 +57,24 @@ def read_options(options: Mapping[str, Any], provider: Provider) -> ModelSetting
             raise BadUsage(f"{name}: unknown option {key!r:.40}{near}")
     if importlib.util.find_spec(provider.package) is None:
         raise MissingExtra(provider.package, "llm", f"the evaluator {name}")
-    base_url = _address(name, options.get("base_url", provider.base_url), options.get("allow_http", False))
+    base_url = check_address(
+        name, options.get("base_url", provider.base_url), options.get("allow_http", False)
+    )
     host = urlsplit(base_url).hostname or ""
-    own, local = host == urlsplit(provider.base_url).hostname, _is_local(host)
-    model = _model(name, options.get("model", provider.model if own or name == "anthropic" else None))
+    own, local = host == urlsplit(provider.base_url).hostname, is_local(host)
+    model = check_model(name, options.get("model", provider.model if own or name == "anthropic" else None))
     number = partial(_number, name, options)
     return ModelSettings(
         model=model,
         base_url=base_url,
         own=own,
         local=local,
-        key_env=_key_env(name, options.get("key_env"), own, local, provider.key_env),
+        key_env=key_variable(name, options.get("key_env"), own, local, provider.key_env),
         concurrency=int(number("concurrency", 4, 1, 64, whole=True)),
         timeout=number("timeout", 60, 0.1, 3_600),
         max_tokens=int(number("max_tokens", 1_500, 64, 128_000, whole=True)),
         price=price_from(name, options["price"]) if "price" in options else price_of(model),
     )
-
-
-def _model(name: str, value: Any) -> str:
-    """The model's name; a float is refused, since 4.10 and 4.1 are the same number."""
-    if value is None:
-        raise BadUsage(f"{name}: model is missing: expected the name of a model of that server")
-    if value == "":
-        raise BadUsage(f"{name}: model has no value: expected the model's name")
-    if isinstance(value, float):
-        raise BadUsage(f"{name}: model is a number: expected a name, in quotes")
-    model = str(value) if type(value) is int else value
-    if not isinstance(model, str) or not _MODEL.fullmatch(model):
-        raise BadUsage(f"{name}: invalid model: expected a name of at most 200 characters without blanks")
-    return model
-
-
-def _address(name: str, value: Any, allow_http: Any) -> str:
-    """The address, unless it holds a key, or a key or text would travel unencrypted."""
-    try:
-        parts = urlsplit(value)
-        host, _ = parts.hostname or "", parts.port
-    except (ValueError, TypeError, AttributeError):
-        host, parts = "", urlsplit("")
-    if parts.scheme not in ("http", "https") or not host:
-        raise BadUsage(f"{name}: invalid base_url: expected an address such as https://example.org/v1")
-    if parts.username or parts.password or parts.query or parts.fragment:
-        raise BadUsage(f"{name}: invalid base_url: expected a plain address, without user, password, ? or #")
-    if allow_http not in (True, False, "true", "false"):
-        raise BadUsage(f"{name}: invalid allow_http: expected true or false")
-    if parts.scheme == "http" and not _is_local(host) and allow_http not in (True, "true"):
-        raise BadUsage(
-            f"{name}: base_url is http and not on this machine: texts and key could be read on the way; "
-            "use https, or allow_http: true within your own network"
-        )
-    return str(value).rstrip("/")
-
-
-def _is_local(host: str) -> bool:
-    if host == "localhost" or host.endswith(".localhost"):
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
-
-
-def _key_env(name: str, value: Any, own: bool, local: bool, default: str) -> str | None:
-    """The variable that holds the key; a provider's own key is not sent to other servers by default."""
-    if value is None and not own:
-        if local:
-            return None
-        raise BadUsage(
-            f"{name}: key_env is missing: expected the environment variable with the key of that server "
-            f"({default} is not sent to others)"
-        )
-    variable = default if value is None else value
-    # Capitals only: a key written here by mistake is recognised, and not repeated in the error.
-    if not isinstance(variable, str) or not VARIABLE.fullmatch(variable):
-        raise BadUsage(
-            f"{name}: invalid key_env: expected the name of an environment variable in capitals, not the key"
-        )
-    if not os.environ.get(variable):
-        raise BadUsage(f"{name} needs a key in the environment variable {variable}")
-    if not _KEY.fullmatch(os.environ[variable]):
-        raise BadUsage(f"{name}: {variable} holds blanks or other characters that no key has")
-    return variable
 
 
 def _number(

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from ..remote.client import body_of, timeouts
 from .base import Usage, evaluator
 from .llm import CUT, EMPTY, REFUSED, LanguageModel, Reply, tokens, usage_or_none
-from .llm_client import body_of, timeouts
 from .llm_options import Provider
 from .rubric import rubric_version
 

@@ -5,6 +5,7 @@ A hook's process uses them without loading the settings.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from types import MappingProxyType
 
@@ -32,6 +33,8 @@ NORMALIZATION = ("low", "medium", "high")
 """How much volatile text is removed from errors and steps."""
 NOT_PLACES = frozenset({"localtime", "Factory"})
 """Names in the zone database that are not time zones of places."""
+VARIABLE = re.compile(r"[A-Z_][A-Z0-9_]{0,63}")
+"""The name of an environment variable, in capitals."""
 MAX_RESULT = 20_000
 """Maximum characters of a tool's result, a thought and each text in the arguments."""
 MAX_ERROR = 2_000

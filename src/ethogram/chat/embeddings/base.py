@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,34 +30,39 @@ class Embedder(Protocol):
         """A row of length 1 for each text; zeros where nothing in the text is known."""
 
 
-_MAKERS: dict[str, Callable[[], Embedder]] = {}
-
-
-def embedder(name: str) -> Callable[[Callable[[], Embedder]], Callable[[], Embedder]]:
-    """Register an embedder by name."""
-
-    def add(make: Callable[[], Embedder]) -> Callable[[], Embedder]:
-        _MAKERS[name] = make
-        return make
-
-    return add
-
-
 def load(name: str) -> Embedder:
-    """The embedder of that name, loaded now."""
-    # Imported here, since it imports this module to register.
-    from . import static  # noqa: F401
+    """The embedder of that name, loaded now: `static`, `onnx:FOLDER` or `openai:MODEL@URL`."""
+    # Imported here: each needs what the others do not.
+    kind, _, place = name.partition(":")
+    if name == "static":
+        from .static import Static
 
-    if name not in _MAKERS:
-        known = ", ".join(sorted(_MAKERS))
-        raise BadUsage(f"no embedder is named {name!r:.40}; there are {known}{did_you_mean(name, _MAKERS)}")
-    return _MAKERS[name]()
+        return Static()
+    if kind == "onnx" and place:
+        from .onnx import Onnx
+
+        return Onnx(place)
+    if kind == "openai" and place:
+        from .endpoint import Endpoint
+
+        return Endpoint(place)
+    known = "there are static, onnx:FOLDER and openai:MODEL@URL"
+    raise BadUsage(f"no embedder is named {name!r:.80}; {known}{did_you_mean(name, ['static'])}")
 
 
 def unit(rows: Vectors) -> Vectors:
     """The rows scaled to length 1; rows of zeros stay."""
     lengths = np.linalg.norm(rows, axis=1, keepdims=True)
     return np.asarray(rows / np.where(lengths == 0, 1, lengths), dtype=np.float32)
+
+
+def rows_of(rows: Any, count: int, where: str) -> Vectors:
+    """Vectors of `count` texts that a model gave, scaled to length 1; BadUsage where they are none."""
+    vectors = np.asarray(rows, dtype=np.float32)
+    if vectors.ndim != 2 or len(vectors) != count or not vectors.size or not np.isfinite(vectors).all():
+        shape = " x ".join(map(str, vectors.shape))
+        raise BadUsage(f"{where}: gave {shape} numbers: expected one row of finite numbers for each text")
+    return unit(vectors)
 
 
 def stems(text: str) -> tuple[str, ...]:

@@ -4,28 +4,36 @@ A smooth function is fitted through examples: 1 at those that ask for harm, -1 a
 ridge regression with the kernel (c + x.p)^2 over both vectors. How words combine decides (`kill` with
 `process` or `person`, `how do I do that` after what), which a kernel of degree 2 can express.
 
-The head of the embedder that ships is a file; that of any other embedder is fitted when it is first used.
-To write the file:
+The head of the embedder that ships is a file of the package. That of any other embedder is fitted when it is
+first used, and kept in the user's cache folder. To write the one that ships:
 
     python -m ethogram.chat.embeddings.harm_head static
 """
 
 from __future__ import annotations
 
+import logging
+import os
 import sys
+import zipfile
 from collections.abc import Sequence
+from contextlib import suppress
 from hashlib import sha256
+from io import BytesIO
 from pathlib import Path
+from urllib.parse import quote
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ...files import make_private_folder, write_whole
 from ...models.slotted import dataclass
 from ..accumulation import AT_REST
 from .base import Embedder, Vectors, load, unit
 from .examples import FOLDER, Example, examples
 
-FEWER = 4_000  # examples that are fitted where no head is shipped; all would take a minute
+PROBES = 8  # texts whose vectors are kept with a head: it does not fit another model of the same name
+APART = 0.1  # most distance of these vectors to those of now; servers compute a little differently each time
 OFFSET = 0.2  # c of the kernel: how much single words count beside their combinations
 PENALTY = 3.0  # ridge; from 1 to 10 it makes little difference
 CONTEXT = 0.7  # weight of the turns before, beside the turn
@@ -34,6 +42,7 @@ SHARES = {
     "climb": 0.1, "harmless": 0.05,
 }  # fmt: skip
 ALARMING = 0.995  # share of harmless examples, predicted from others, that lie below level 1
+_log = logging.getLogger("ethogram")
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,23 +71,39 @@ class Head:
 
 
 def head_of(embedder: Embedder) -> Head:
-    """The head of an embedder; fitting takes some seconds where none is shipped for the examples."""
-    path = FOLDER / f"{embedder.name}.npz"
-    if path.exists():
-        with np.load(path) as file:
-            if str(file["version"]) == version(embedder):
-                return _read(file)
-    every = examples()
-    return fit(embedder, every[:: max(1, len(every) // FEWER)])
+    """The head of an embedder: as it ships, as it was kept, or fitted now, which may take minutes."""
+    probe, kept = probe_of(embedder), kept_file(embedder.name)
+    for path in (FOLDER / kept.name, kept):
+        if (head := read(path, embedder.name, probe)) is not None:
+            return head
+    _log.warning("fitting the harm head to %s (once, kept in %s)", embedder.name, kept.parent)
+    head = fit(embedder, examples())
+    with suppress(OSError):  # without a place to keep it, it is fitted again next time
+        make_private_folder(kept.parent)
+        write(head, kept, embedder.name, probe)
+    return head
 
 
-def version(embedder: Embedder) -> str:
-    """A digest of the embedder's name, of its vectors for some texts, and of the examples."""
+def probe_of(embedder: Embedder) -> Vectors:
+    """The vectors of some examples."""
+    return embedder.embed([example.text for example in examples()[:: len(examples()) // PROBES]])
+
+
+def kept_file(name: str) -> Path:
+    """Where the head of an embedder is kept in the user's cache folder."""
+    home = os.environ.get("XDG_CACHE_HOME")
+    base = Path(home) if home else Path.home() / ".cache"
+    plain = quote(name, safe="@")
+    if len(plain) > 100:
+        plain = f"{plain[:80]}-{sha256(name.encode()).hexdigest()[:16]}"
+    return base / "ethogram" / "heads" / f"{plain}.npz"
+
+
+def version(name: str) -> str:
+    """A digest of an embedder's name, of the examples and of how the head is fitted."""
     texts = "\n".join(f"{example.text}\t{example.context}\t{example.harms}" for example in examples())
-    # Every hundredth text is enough to notice changed vectors.
-    probe = embedder.embed([example.text for example in examples()[::100]])
-    vectors = np.round(probe * 50).astype(np.int8).tobytes()
-    return sha256(f"{embedder.name}\n{texts}".encode() + vectors).hexdigest()[:12]
+    how = f"{OFFSET} {PENALTY} {CONTEXT} {SHARES} {ALARMING}"
+    return sha256(f"{name}\n{how}\n{texts}".encode()).hexdigest()[:12]
 
 
 def fit(embedder: Embedder, some: Sequence[Example]) -> Head:
@@ -129,28 +154,38 @@ def _fit(places: Vectors, some: Sequence[Example]) -> Head:
     return Head(matrix, 2 * OFFSET * weighted.sum(axis=0), float(OFFSET**2 * solved.sum()), 0.0, 1.0)
 
 
-def save(embedder: Embedder) -> Path:
-    """Fit all examples and write the head."""
-    made = fit(embedder, examples())
-    path = FOLDER / f"{embedder.name}.npz"
+def write(head: Head, path: Path, name: str, probe: Vectors) -> None:
+    """Write a head, and what it was fitted to."""
     # Half of the symmetric matrix; two bytes a number move the raw value by less than 0.01.
-    half = made.matrix[np.triu_indices(len(made.matrix))].astype(np.float16)
-    numbers = np.array([made.constant, made.rest, made.alarm])
+    half = head.matrix[np.triu_indices(len(head.matrix))].astype(np.float16)
+    numbers = np.array([head.constant, head.rest, head.alarm])
+    file = BytesIO()
     np.savez_compressed(
-        path, version=np.array(version(embedder)), half=half, linear=made.linear, numbers=numbers
+        file, version=np.array(version(name)), probe=probe, half=half, linear=head.linear, numbers=numbers
     )
-    return path
+    write_whole(path, [file.getvalue()], mode=0o644)
 
 
-def _read(file: np.lib.npyio.NpzFile) -> Head:
-    linear: Vectors = file["linear"]
-    matrix = np.zeros((len(linear), len(linear)), dtype=np.float32)
-    matrix[np.triu_indices(len(linear))] = file["half"]
+def read(path: Path, name: str, probe: Vectors) -> Head | None:
+    """The head in a file; None where there is none for these examples and for vectors like these."""
+    try:
+        with np.load(path) as file:
+            same = str(file["version"]) == version(name) and file["probe"].shape == probe.shape
+            if not same or np.linalg.norm(probe - file["probe"], axis=1).max() > APART:
+                return None
+            linear: Vectors = file["linear"]
+            matrix = np.zeros((len(linear), len(linear)), dtype=np.float32)
+            matrix[np.triu_indices(len(linear))] = file["half"]
+            constant, rest, alarm = map(float, file["numbers"])
+    except (OSError, LookupError, ValueError, EOFError, zipfile.BadZipFile):
+        return None  # none, or damaged
     matrix += np.triu(matrix, 1).T
-    constant, rest, alarm = map(float, file["numbers"])
     return Head(matrix, linear, constant, rest, alarm)
 
 
 if __name__ == "__main__":
     for name in sys.argv[1:]:
-        print(save(load(name)))
+        embedder = load(name)
+        path = FOLDER / kept_file(embedder.name).name
+        write(fit(embedder, examples()), path, embedder.name, probe_of(embedder))
+        print(path)

@@ -1,21 +1,22 @@
 """The embedder `static`, which ships with the package and needs NumPy alone.
 
 A text is the sum of the vectors of its word pieces. The vectors were fitted so that these sums point where
-the sentence vectors of all-MiniLM-L6-v2 (Apache-2.0) point; docs/quality.md says on what and how well.
+the sentence vectors of all-MiniLM-L6-v2 (Apache-2.0) point; docs/quality.md says on what and how well, and
+benchmarks/embedder/train.py does it.
 """
 
 from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache, lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...data import DATA
-from .base import MOST_CHARACTERS, Vectors, embedder, unit
+from .base import MOST_CHARACTERS, Vectors, unit
 
 FILE = DATA / "embeddings" / "static.npz"
 LONGEST_WORD = 60  # characters; a longer one is no word
@@ -24,7 +25,7 @@ _WORD = re.compile(r"[^\W_]+|[^\w\s]|_")
 
 
 @cache
-def _table() -> tuple[dict[str, int], NDArray[np.int8], NDArray[np.float32]]:
+def table() -> tuple[dict[str, int], NDArray[np.int8], NDArray[np.float32]]:
     """The rows of the word pieces, the rows as whole numbers, and what to multiply each with."""
     with np.load(FILE) as file:
         pieces = bytes(file["pieces"]).decode().split("\n")
@@ -33,11 +34,18 @@ def _table() -> tuple[dict[str, int], NDArray[np.int8], NDArray[np.float32]]:
 
 @lru_cache(maxsize=50_000)
 def pieces(word: str) -> tuple[int, ...]:
-    """The rows of the pieces of a lower-case word: the longest known piece first, then the rest.
+    """The rows of the pieces of a lower-case word."""
+    return rows_of_word(word, table()[0])
+
+
+def rows_of_word(word: str, known: Mapping[str, int]) -> tuple[int, ...]:
+    """The rows of the pieces of a word: the longest known piece first, then the rest.
 
     A word that is not made of known pieces has none.
+
+    >>> rows_of_word("locksmith", {"lock": 0, "##smith": 1, "##s": 2}), rows_of_word("lox", {"lo": 0})
+    ((0, 1), ())
     """
-    known, _, _ = _table()
     rows: list[int] = []
     start = 0
     while start < len(word) <= LONGEST_WORD:
@@ -71,16 +79,15 @@ def rows_of(text: str) -> list[int]:
 
 def sum_of(rows: Sequence[int]) -> Vectors:
     """The sum of the vectors of these rows."""
-    _, table, scales = _table()
-    return np.asarray(scales[rows] @ table[rows], dtype=np.float32)
+    _, numbers, scales = table()
+    return np.asarray(scales[rows] @ numbers[rows], dtype=np.float32)
 
 
 def row_count() -> int:
     """How many word pieces there are."""
-    return len(_table()[0])
+    return len(table()[0])
 
 
-@embedder("static")
 class Static:
     """Sums of fitted vectors of word pieces."""
 
@@ -88,7 +95,7 @@ class Static:
 
     def embed(self, texts: Sequence[str]) -> Vectors:
         """One row for each text."""
-        sums = np.zeros((len(texts), _table()[1].shape[1]), dtype=np.float32)
+        sums = np.zeros((len(texts), table()[1].shape[1]), dtype=np.float32)
         for k, text in enumerate(texts):
             sums[k] = sum_of(rows_of(text))
         return unit(sums)

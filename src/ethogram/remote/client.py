@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import logging
+import random
 import socket
 import ssl
 import threading
@@ -27,6 +28,8 @@ MOST_RESULT_BYTES = 2**30  # of the results of a batch
 LONGEST_WAIT = 60.0  # seconds before a retry, whatever the server asks for
 LONGEST_CONNECT = 5.0  # seconds for a connection
 LONGEST_RESULTS = 3600.0  # seconds for the results of a batch
+RETRIES = 5  # of a request that certainly was not answered
+NEVER_REACHED_RETRIES, NEVER_REACHED_SECONDS = 2, 5.0  # a server never reached may have a wrong address
 PIECE = 16_384  # bytes sent at once; the deadline is checked after each
 ENDED = "the run was ended"
 
@@ -118,6 +121,38 @@ class Connections:
             info["timeout"] = _seconds_left(info["timeout"], httpcore2.ConnectTimeout)
 
 
+class Patience:
+    """Sends requests, again after a delay where they certainly were not answered.
+
+    `reached` is whether the server ever was. `sleep` is there for tests.
+    """
+
+    def __init__(self, connections: Connections, sleep: Callable[[float], None] | None = None) -> None:
+        self.reached = False
+        self._connections, self._sleep = connections, sleep or connections.wait
+
+    def send(self, send: Callable[[], T]) -> T | RequestFailure:
+        """What `send` returns, or why there is no answer."""
+        began, turn = time.monotonic(), 0
+        while not self._connections.is_cut():
+            result = attempt(send)
+            if not isinstance(result, RequestFailure):
+                self.reached = True
+                return result
+            if self._connections.is_cut():
+                # The provider may have billed a request that broke off.
+                broke = result.kind == "lost" or (result.kind == "wrong" and result.status is None)
+                return RequestFailure("lost" if broke else "ended", ENDED)
+            self.reached |= result.kind != "unreached"
+            most = RETRIES if self.reached else NEVER_REACHED_RETRIES
+            late = not self.reached and time.monotonic() - began >= NEVER_REACHED_SECONDS
+            if result.kind not in ("busy", "unreached") or turn >= most or late:
+                return result
+            self._sleep(waiting_time(result, turn, random.random()))
+            turn += 1
+        return RequestFailure("ended", ENDED)
+
+
 def timeouts(seconds: float) -> Any:
     """An SDK's timeouts: so many seconds for an answer, fewer for a connection."""
     import httpx2
@@ -125,8 +160,13 @@ def timeouts(seconds: float) -> Any:
     return httpx2.Timeout(seconds, connect=min(seconds, LONGEST_CONNECT))
 
 
-def http_client(base_url: str, timeout: float, connections: Connections, *, local: bool) -> Any:
-    """An HTTP client for this host alone; for a local one the environment's proxies are ignored."""
+def http_client(
+    base_url: str, timeout: float, connections: Connections, *, local: bool, most_bytes: int = MOST_BYTES
+) -> Any:
+    """An HTTP client for this host alone; for a local one the environment's proxies are ignored.
+
+    `most_bytes` is how long an answer may be.
+    """
     import httpx2
 
     host = _host(base_url)
@@ -145,7 +185,7 @@ def http_client(base_url: str, timeout: float, connections: Connections, *, loca
         # A small compressed body could unpack to any size.
         if response.headers.get("content-encoding", "identity") != "identity":
             raise _Failed("lost", "the answer is too long or packed")
-        most = MOST_RESULT_BYTES if is_results(response.request) else MOST_BYTES
+        most = MOST_RESULT_BYTES if is_results(response.request) else most_bytes
         response.stream = _bounded(response.stream, most)
 
     return httpx2.Client(

@@ -1,0 +1,1 @@
+"""Servers of models: addresses and keys, and requests with bounds."""
