@@ -1,6 +1,7 @@
 """A model's server on this machine: speaks Anthropic Messages, Message Batches and OpenAI Chat Completions.
 
-It answers honestly from the message alone, or does what its script says. Standing alone:
+It answers honestly from the message alone, or does what its script says; `harm:0.9` answers the question
+whether a turn asks for harm. Standing alone:
 
     python tests/evaluators/model_server.py --port 8099 --script "429:1,ok,refusal"
 """
@@ -215,6 +216,8 @@ class _Handler(BaseHTTPRequestHandler):
             return self._send(307, b"", "text/plain", {"Location": said})
         system, user = _prompt(body)
         answer = _spoil(honest_answer(user), name) if name in SPOILT else json.dumps(honest_answer(user))
+        if name == "harm":
+            answer = json.dumps({"fence": _message(user)[0], "asks_for_harm": float(said)})
         most = body.get("max_tokens") or body.get("max_completion_tokens")
         count = self.model.bill(system, user, answer, most)
         response = (_message_of if claude else _completion_of)(body["model"], answer, count, name)
