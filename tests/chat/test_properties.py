@@ -12,7 +12,7 @@ from hypothesis import strategies as some
 
 import conversation_stories as stories
 from ethogram.chat.records import Mode, Readings
-from ethogram.chat.risk_model import mode_of, turn
+from ethogram.chat.risk_model import ASKS, RISKY, mode_of, turn
 from ethogram.chat.state import State, from_json, to_json
 from recorded_conversations import Told
 
@@ -69,6 +69,20 @@ def test_everything_is_bounded(talk: list[tuple[str, str, float | None, Readings
             assert signal.value is None or 0 <= signal.value <= 1, signal
             assert 0 <= signal.adds <= 1, signal
             assert signal.reason
+
+
+@given(talks)
+@settings(max_examples=60)
+def test_suspect_is_reached_only_by_a_turn_that_asks_for_harm(
+    talk: list[tuple[str, str, float | None, Readings | None]],
+):
+    state = State()
+    for given_turn in talk:
+        before = state
+        state, outcome = turn(state, *given_turn)
+        if state.mode >= Mode.SUSPECT > before.mode:
+            assert any(signal.name in ASKS and signal.adds >= RISKY for signal in outcome.signals)
+            assert given_turn[1] not in ("assistant", "system")
 
 
 @given(talks, some.integers(0, 25))

@@ -1,7 +1,8 @@
 """A model's server on this machine: speaks Anthropic Messages, Message Batches, OpenAI Chat Completions and
 Embeddings.
 
-It answers honestly from the message alone, or does what its script says. Standing alone:
+It answers honestly from the message alone, or does what its script says; `harm:0.9` answers the question
+whether a turn asks for harm. Standing alone:
 
     python tests/evaluators/model_server.py --port 8099 --script "429:1,ok,refusal"
 """
@@ -224,6 +225,8 @@ class _Handler(BaseHTTPRequestHandler):
         else:
             system, user = _prompt(body)
             answer = _spoil(honest_answer(user), name) if name in SPOILT else json.dumps(honest_answer(user))
+            if name == "harm":
+                answer = json.dumps({"fence": _message(user)[0], "asks_for_harm": float(said)})
             most = body.get("max_tokens") or body.get("max_completion_tokens")
             count = self.model.bill(system, user, answer, most)
             response = (_message_of if claude else _completion_of)(body["model"], answer, count, name)

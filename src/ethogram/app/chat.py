@@ -119,6 +119,8 @@ def standing(scored: Scored, *, moved: bool) -> Iterator[str]:
         yield f"carried over from turn {turn}: {what}"
     elif not moved and what:
         yield f"as before: {what}"
+    if scored.state.confirmation:
+        yield f"evaluator: {scored.state.confirmation}"
     if risk < FLOORS[mode]:
         yield f"{mode.name}, which begins at {FLOORS[mode]:.2f}, is held until below {left_at(mode):.2f}"
 

@@ -9,11 +9,11 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from threading import Lock, RLock
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import msgspec
 
-from ..chat.conversation import Meaning, Talk, follow, start, talk_from_json, talk_to_json
+from ..chat.conversation import Meaning, Talk, follow, held, start, talk_from_json, talk_to_json
 from ..chat.memory import TOPICS, Topic
 from ..chat.records import ROLES, Change, Mode, Signal, signal_named
 from ..config import Settings
@@ -28,7 +28,11 @@ from ..signals.base import Unmeasured
 from ..signals.chat import meaning_of, tuning_of, values_of
 from ..store.records import TALKS, Store
 from .analyze import overlaid_patterns
+from .confirmation import CONFIRMED, MOST_TURNS, NOT_CONFIRMED, Confirmer, confirmer_of
 from .watch import Watch
+
+if TYPE_CHECKING:
+    from ..evaluators.base import Evaluator
 
 
 def name_of(value: object, what: str) -> str:
@@ -107,6 +111,7 @@ class ConversationState(Record):
     """
 
     RECORD = "conversation_state"
+    OMITTED = ("confirmation",)
     DECIMALS = decimals(6, "risk", "accumulated_risk", "intents", "goal_directed")
 
     conversation: Name
@@ -123,6 +128,9 @@ class ConversationState(Record):
     lowered: tuple[Change, ...]
     intents: Mapping[str, Ratio]
     goal_directed: Ratio
+    confirmation: str | None = None
+    """With an evaluator, from SUSPECT on: confirmed, not confirmed (so the mode is ELEVATED), or unconfirmed
+    with the reason (so the mode stands)."""
 
     @property
     def changes(self) -> tuple[Change, ...]:
@@ -224,8 +232,10 @@ class Conversation:
     `embed`; the settings name the default. `patterns` make detections; by default those of conversations
     that are on. `store`, an open store or a file's path, saves the state after every turn; a conversation
     of that id continues where it was. `memory` remembers the subject's risky topics from one conversation to
-    the next, in the store. Safe for several threads. Only one object at a time should write to an id in a
-    store; of two, the last one wins.
+    the next, in the store. `evaluator`, a language model by name or object, is asked about a turn that would
+    reach SUSPECT; unless it confirms that the turn asks for harm the mode stays at ELEVATED. `budget` is in
+    dollars, for all questions of this object. Safe for several threads. Only one object at a time should
+    write to an id in a store; of two, the last one wins.
 
     >>> talk = Conversation("c1", subject="kim")
     >>> talk.turn("Should I bring an umbrella?").mode.name
@@ -241,6 +251,8 @@ class Conversation:
         store: Store | str | Path | None = None,
         memory: bool | None = None,
         patterns: Sequence[str | Path] | None = None,
+        evaluator: Evaluator | Confirmer | str | None = None,
+        budget: float | None = None,
         settings: Settings | None = None,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
@@ -249,6 +261,8 @@ class Conversation:
         options = settings.conversation
         self._meaning = _meaning(options.get("embedder", "static") if embedder is FROM_SETTINGS else embedder)
         self._tuning = tuning_of(options)
+        self._confirmer = confirmer_of(evaluator, budget, settings)
+        self._texts: tuple[tuple[str, str], ...] = ()  # for the evaluator; never saved
         if memory and store is None:
             raise BadUsage("memory across conversations needs a store: expected store='conversations.db'")
         wanted = options.get("memory", False) if memory is None else memory
@@ -310,11 +324,19 @@ class Conversation:
         was_refused = bool(self._talk.state.refused)
         seconds = None if when is None else when.timestamp()
         self._talk, outcome = follow(self._talk, text, who, seconds, self._meaning, self._tuning)
+        confirmation, texts = None, (*self._texts, (who, text))[-MOST_TURNS:]
+        if self._confirmer and who == "user" and outcome.mode >= Mode.SUSPECT and not self._talk.confirmed:
+            confirmation = self._confirmer.ask(texts)
+            if confirmation == NOT_CONFIRMED:
+                self._talk, outcome = held(self._talk, outcome)
+            self._talk = replace(self._talk, confirmed=confirmation == CONFIRMED)
         detections: tuple[Detection, ...] = ()
         if who == "user":
             detections = self._watch.observe(values_of(outcome, was_refused), when)
         if self._store is not None:
             self._save(self._store, when or self._clock())
+        if self._confirmer:
+            self._texts = texts
         return ConversationState(
             conversation=self.id,
             subject=self.subject,
@@ -329,6 +351,7 @@ class Conversation:
             lowered=tuple(change for change in outcome.changes if change.by < 0),
             intents=dict(outcome.intents),
             goal_directed=outcome.goal_directed,
+            confirmation=confirmation,
         )
 
     def _undo(self, before: Talk) -> None:
@@ -343,12 +366,12 @@ class Conversation:
     async def aturn(
         self, text: str, role: str = "user", at: datetime | float | None = None
     ) -> ConversationState:
-        """As `turn`, for async callers; only writing to a store is awaited.
+        """As `turn`, for async callers; only a store and an evaluator are awaited.
 
         Await each turn before the next, or they come in any order. One that is cancelled while it waits for
         the store still happens.
         """
-        if self._store is None:
+        if self._store is None and self._confirmer is None:
             return self.turn(text, role, at)
         return await asyncio.to_thread(self.turn, text, role, at)
 

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
-from ..models.slotted import dataclass, field
+from ..models.slotted import dataclass, field, replace
 from .accumulation import PLAIN, Tuning
 from .memory import Topic
-from .records import Outcome, Readings
+from .obfuscation import undisguise
+from .records import Mode, Outcome, Readings
 from .refusals import read_reply
-from .risk_model import turn
+from .risk_model import WITHOUT_ASK, turn
 from .state import State, begin, from_json, to_json
+from .words import clipped
 
 REFUSES = 0.4  # certainty from which an assistant's turn is a refusal
 
@@ -33,6 +35,7 @@ class Talk:
     state: State = field(default_factory=State)
     embedded: Any = None
     embedder: str | None = None
+    confirmed: bool = False  # an evaluator confirmed that harm is asked for, since SUSPECT was reached
 
 
 def follow(
@@ -49,9 +52,17 @@ def follow(
         name = meaning.name
         before = talk.embedded if talk.embedder == name else None
         refuses = role == "assistant" and read_reply(text).refuses >= REFUSES
-        embedded, readings = meaning.read(before, text, role, refuses)
+        hidden = undisguise(clipped(text))
+        embedded, readings = meaning.read(before, hidden.plain if hidden.kinds else text, role, refuses)
     state, outcome = turn(talk.state, text, role, at, readings, tuning)
-    return Talk(state, embedded, name), outcome
+    return Talk(state, embedded, name, talk.confirmed and state.mode >= Mode.SUSPECT), outcome
+
+
+def held(talk: Talk, outcome: Outcome) -> tuple[Talk, Outcome]:
+    """The conversation and the outcome at ELEVATED, where harm was not confirmed."""
+    risk = min(outcome.risk, WITHOUT_ASK)
+    state = replace(talk.state, risk=risk, mode=Mode.ELEVATED)
+    return replace(talk, state=state), replace(outcome, risk=risk, mode=Mode.ELEVATED)
 
 
 def start(topics: tuple[Topic, ...] = ()) -> Talk:
@@ -61,9 +72,10 @@ def start(topics: tuple[Topic, ...] = ()) -> Talk:
 
 def talk_to_json(talk: Talk) -> dict[str, Any]:
     """The conversation as JSON's own types; `talk_from_json` returns an equal one."""
-    return {"embedded": talk.embedded, "embedder": talk.embedder, **to_json(talk.state)}
+    known = {"embedded": talk.embedded, "embedder": talk.embedder, "confirmed": talk.confirmed}
+    return {**known, **to_json(talk.state)}
 
 
 def talk_from_json(data: dict[str, Any]) -> Talk:
     """The conversation that `talk_to_json` was given; ValueError for another version."""
-    return Talk(from_json(data), data["embedded"], data["embedder"])
+    return Talk(from_json(data), data["embedded"], data["embedder"], data.get("confirmed", False))

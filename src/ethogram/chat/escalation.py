@@ -16,12 +16,13 @@ from .turn_features import View, concept, look, telling
 from .words import alternatives, stems_of
 
 SUBJECT, DANGER, DOING, EXACTLY = 1, 2, 3, 4
-WORTH = (0.0, 0.0, 0.15, 0.34, 0.9)  # of each rung, where all before it were climbed
+WORTH = (0.0, 0.0, 0.05, 0.34, 0.9)  # of each rung, where all before it were climbed
 HAZARD = 0.14
 NEAR, FAR = 2, 40  # turns on other topics that end it for an elliptic question, and for one that shares words
 WIDTH = 24
 AROUND = 6  # words on either side of a dangerous one that name the thing
 FEW = 8  # words of a turn that may ask without the form of a question
+LONGEST, ELLIPSIS = 14, 4  # words of a question and of any other turn that may climb
 WEIGHT = 0.6
 CARRIES = 0.85  # share of its hazard that the topic lends to a turn that goes on about it
 LIFT = 0.06  # share of the distance to certainty that a further rung adds at least
@@ -77,13 +78,13 @@ def rung_of(view: View, request: Request, on: bool) -> int:
     if not hazardous and not on:
         return SUBJECT if view.own else 0
     factual = request.asks <= 0.3
-    # A long statement with amounts in it tells them, rather than wants to be told.
-    wants = view.wants or view.has("evade") or len(view.stems) <= FEW
+    # Who climbs asks briefly; a long turn with amounts in it tells them, rather than wants to be told.
+    wants = len(view.stems) <= (LONGEST if view.wants or view.has("evade") else ELLIPSIS)
     if view.has("exact", "evade") and not factual and wants:
         return EXACTLY
     # Once the topic is dangerous, any how-to about it counts; before, only one that names an act.
     does = view.has("doing", "make") and view.is_asking if on else view.has("doing") and view.has("make")
-    if does and not factual:
+    if does and not factual and wants:
         return DOING
     return DANGER if hazardous else SUBJECT
 

@@ -26,8 +26,13 @@ NOT_FORGOTTEN = 0.6  # share of the accumulated risk below which the risk does n
 REPORTED = 0.01  # least change that is reported
 HOLDS = 0.8  # share of the risk left a turn later when nothing is new
 RISKY = 0.15
-EXPLAIN = frozenset(("keywords", "request"))  # what words say counts only where the meaning is not measured
-ASKS = ("standing", "ladder", "split_request", "disguise")  # signals that harm is asked for
+# What counts where the meaning is measured: peak and persistence, rise, return after a refusal or a while.
+# What words say otherwise explains; it counts only where the meaning is not measured.
+COUNTS = frozenset((
+    "standing", "trajectory", "ladder", "query_pattern", "topic_return", "after_refusal", "refusal",
+    "compliance",
+))  # fmt: skip
+ASKS = ("standing", "ladder", "request", "split_request", "disguise")  # signals that harm is asked for
 WITHOUT_ASK = 0.49  # the most that a conversation reaches, below SUSPECT, where no turn asks for harm
 STARTED, NEWEST = 3, 30  # turns of a session's start, and those after it that count
 
@@ -109,9 +114,9 @@ def settle(
     )
     total = accumulation.accumulated(state.load)
     if state.stretch.turns:
-        signals = tuple(replace(signal, adds=0.0) if signal.name in EXPLAIN else signal for signal in signals)
+        signals = tuple(signal if signal.name in COUNTS else replace(signal, adds=0.0) for signal in signals)
     risk = _risk(state, signals, holds * _pause(state, at, tuning.half_life_s), least, total)
-    if state.stretch.turns and all(signal.adds < RISKY for signal in signals if signal.name in ASKS):
+    if all(signal.adds < RISKY for signal in signals if signal.name in ASKS):
         risk = min(risk, max(state.risk, WITHOUT_ASK))
     mode = mode_of(risk, state.mode)
     profile = memory.moded(state.memory.profile, risk, state.mode, mode)
@@ -217,7 +222,7 @@ def _user(
     level = own
     if near is not None:
         own = max(own, score(near))
-        level = max(score(near), together(item.adds for item in direct if item.name not in EXPLAIN))
+        level = max(score(near), together(item.adds for item in direct if item.name in COUNTS))
     seen = evidence_of(view, wish, level, {item.name: item for item in direct})
     has_returned = returned.adds > 0
     step = step_of(state.ladder, climbed, view, changed, has_returned)

@@ -27,6 +27,8 @@ def chat(
     signals: Annotated[bool, o.opt("Show every signal of every turn.", "--signals")] = False,
     excerpts: Annotated[bool, o.opt("Show masked excerpts of the turns.", "--excerpts")] = False,
     embedder: Embedder = "",
+    evaluator: Annotated[str, o.opt("Confirm SUSPECT with anthropic or openai.", metavar="NAME")] = "",
+    budget: o.Budget = None,
     config: o.Config = "",
 ) -> None:
     """Score a conversation turn by turn: mode, risk, and the reasons.
@@ -35,7 +37,7 @@ def chat(
     """
     limit = mode_of(fail_on)
     check_page(html, [path])
-    make = maker(embedder, config)
+    make = maker(embedder, config, evaluator, budget)
     followed: dict[str, Followed] = {}
     turns: list[Scored] = []
     writer = TurnWriter(signals=signals, excerpts=excerpts)
@@ -68,15 +70,18 @@ def chat(
         raise click.exceptions.Exit(o.FAIL)
 
 
-def maker(embedder: str, config: str) -> Make:
+def maker(embedder: str, config: str, evaluator: str = "", budget: float | None = None) -> Make:
     """What makes a conversation, with the settings and the embedder that is named."""
     import ethogram
 
+    from ..app.confirmation import confirmer_of
+
     settings = o.load_config(config).settings
+    confirmer = confirmer_of(evaluator or None, budget, settings)
     options: dict[str, Any] = {"embedder": None if embedder == "none" else embedder} if embedder else {}
 
     def make(name: str, subject: str) -> ethogram.Conversation:
-        return ethogram.Conversation(name, subject=subject, settings=settings, **options)
+        return ethogram.Conversation(name, subject=subject, settings=settings, evaluator=confirmer, **options)
 
     return make
 

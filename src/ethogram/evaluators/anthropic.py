@@ -52,14 +52,14 @@ class Anthropic(LanguageModel):
         model="claude-haiku-5-5",
     )
 
-    def forms(self) -> list[Mapping[str, Any]]:
-        schema = {"type": "json_schema", "schema": self._schema}
+    def forms(self, schema: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+        answer = {"type": "json_schema", "schema": schema}
         return [
             # Thinking is billed as output and could use up max_tokens before the answer.
-            {"thinking": {"type": "disabled"}, "output_config": {"format": schema}},
+            {"thinking": {"type": "disabled"}, "output_config": {"format": answer}},
             # Some models cannot do without it.
-            {"output_config": {"format": schema, "effort": "low"}},
-            {"output_config": {"format": schema}},
+            {"output_config": {"format": answer, "effort": "low"}},
+            {"output_config": {"format": answer}},
             {},
         ]
 

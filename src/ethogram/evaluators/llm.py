@@ -9,14 +9,15 @@ from __future__ import annotations
 import json
 import secrets
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 from ..errors import EvaluatorStopped
 from ..models.slotted import dataclass
 from ..remote.client import ENDED, Connections, Patience, RequestFailure, http_client
 from .base import Answer, Evaluation, Evaluator, NotMeasured, Options, Question, Usage
+from .confirmation import SCHEMA, Confirmation, check_confirmation, confirmation_prompt
 from .llm_options import ModelSettings, Provider, read_options
 from .pricing import most_tokens
 from .response_parser import check_answer
@@ -29,6 +30,7 @@ CUT = "the answer was cut off at max_tokens"
 EMPTY = "the answer is empty"
 UNREADABLE = "the answer is not what the protocol says"
 NO_TEXT = "the text is empty"
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +71,8 @@ class LanguageModel(Evaluator):
         """The scorer and its address: another server may call its model the same."""
         return f"{self.scorer} {self.settings.base_url}"
 
-    def forms(self) -> list[Mapping[str, Any]]:
-        """Request options that ask for the answer's schema, the strictest first; servers differ."""
+    def forms(self, schema: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+        """Request options that ask for this schema, the strictest first; servers differ."""
         raise NotImplementedError
 
     def connect(self, http: Any) -> Any:
@@ -92,11 +94,37 @@ class LanguageModel(Evaluator):
     def evaluate(self, question: Question) -> Answer:
         if not question.text.strip():
             return NotMeasured(NO_TEXT, final=True)
+
+        def read(reply: Reply, boundary: str, cost: float | None, usage: Usage) -> Answer:
+            return self.answer(reply, question, boundary, cost, usage)
+
+        return self._repeatedly(question.prompt, self._schema, read)
+
+    def confirm(self, turns: Sequence[tuple[str, str]]) -> Confirmation | NotMeasured:
+        """How sure the model is that the last of these turns, as (role, text), asks for harm."""
+        if not turns or not turns[-1][1].strip():
+            return NotMeasured(NO_TEXT, final=True)
+
+        def read(reply: Reply, boundary: str, cost: float | None, usage: Usage) -> Confirmation | NotMeasured:
+            checked = reply.fault or check_confirmation(reply.text, boundary)
+            if isinstance(checked, str):
+                return NotMeasured(checked, cost, usage)
+            return Confirmation(checked, cost, usage)
+
+        return self._repeatedly(partial(confirmation_prompt, turns), SCHEMA, read)
+
+    def _repeatedly(
+        self,
+        prompt: Callable[[str], tuple[str, str]],
+        schema: Mapping[str, Any],
+        read: Callable[[Reply, str, float | None, Usage], T | NotMeasured],
+    ) -> T | NotMeasured:
+        """What `read` makes of the first usable reply, with the cost of all attempts."""
         usage, spent, reason = Usage(), 0.0, ""
         for _ in range(ATTEMPTS):
             boundary = secrets.token_hex(8)
-            system, user = question.prompt(boundary)
-            reply = self._ask(system, user)
+            system, user = prompt(boundary)
+            reply = self._ask(system, user, schema)
             if isinstance(reply, RequestFailure):
                 if reply.kind != "lost":
                     return self._not_measured(reply, spent, usage)
@@ -105,8 +133,8 @@ class LanguageModel(Evaluator):
                 continue
             usage += reply.usage or Usage()
             spent += self._cost(reply.usage, system, user)
-            answer = self.answer(reply, question, boundary, self._or_none(spent), usage)
-            if isinstance(answer, Evaluation):
+            answer = read(reply, boundary, self._or_none(spent), usage)
+            if not isinstance(answer, NotMeasured):
                 return answer
             reason = answer.reason
         return NotMeasured(reason, self._or_none(spent), usage)
@@ -137,6 +165,12 @@ class LanguageModel(Evaluator):
         # A random boundary is as long as the default one.
         return ATTEMPTS * self._cost(None, *question.prompt())
 
+    def worst_confirmation(self, turns: Sequence[tuple[str, str]]) -> float | None:
+        """An upper bound of what `confirm` costs; None where no price is known."""
+        if self.settings.price is None:
+            return None
+        return ATTEMPTS * self._cost(None, *confirmation_prompt(turns, "0" * 16))
+
     def close(self) -> None:
         """Abandon what is in flight and send nothing more."""
         self._connections.cut()
@@ -159,7 +193,7 @@ class LanguageModel(Evaluator):
 
     def parameters(self, system: str, user: str) -> dict[str, Any]:
         """A request in the form that worked last."""
-        return self.request(system, user, self.forms()[self._level])
+        return self.request(system, user, self.forms(self._schema)[self._level])
 
     def read(self, body: Any) -> Reply:
         """The reply in a body, with a fault where it breaks the protocol."""
@@ -172,9 +206,9 @@ class LanguageModel(Evaluator):
         """What `send` returns; retried after a delay where it certainly was not answered."""
         return self._patience.send(send)
 
-    def _ask(self, system: str, user: str) -> Reply | RequestFailure:
+    def _ask(self, system: str, user: str, schema: Mapping[str, Any]) -> Reply | RequestFailure:
         try:
-            client, forms = self.client(), self.forms()
+            client, forms = self.client(), self.forms(schema)
         except EvaluatorStopped:
             return RequestFailure("ended", ENDED)
         for level in range(self._level, len(forms)):

@@ -31,10 +31,10 @@ class OpenAI(LanguageModel):
         model="gpt-6-luna",
     )
 
-    def forms(self) -> list[Mapping[str, Any]]:
+    def forms(self, schema: Mapping[str, Any]) -> list[Mapping[str, Any]]:
         most = self.settings.max_tokens
-        schema = {"name": "scores", "strict": True, "schema": self._schema}
-        strict = {"response_format": {"type": "json_schema", "json_schema": schema}}
+        answer = {"name": "scores", "strict": True, "schema": schema}
+        strict = {"response_format": {"type": "json_schema", "json_schema": answer}}
         loose = {"response_format": {"type": "json_object"}}
         new: dict[str, Any] = {"max_completion_tokens": most}
         if self.settings.own:

@@ -138,17 +138,12 @@ def check_answer(raw: str | Mapping[str, Any], text: str, boundary: str | None =
     'the answer is for another message'
     """
     try:
-        answer = _parsed(raw) if isinstance(raw, str) else raw
-        if not isinstance(answer, Mapping):
-            raise _Fault("the answer is not one JSON object")
-        _check_size(answer)
-        if boundary is not None and answer.get("fence") != boundary:
-            raise _Fault("the answer is for another message")
+        answer = read_object(raw, boundary)
         traits = _traits(answer.get("traits"))
         listed = answer.get("indicators")
         if not isinstance(listed, list | tuple):
-            raise _Fault("indicators is not a list")
-    except _Fault as fault:
+            raise AnswerFault("indicators is not a list")
+    except AnswerFault as fault:
         return Checked(fault=str(fault))
     dropped: Counter[str] = Counter()
     _drop_others(answer, KEYS, dropped)
@@ -156,20 +151,31 @@ def check_answer(raw: str | Mapping[str, Any], text: str, boundary: str | None =
     return Checked(traits, indicators, dict(sorted(dropped.items())))
 
 
-class _Fault(Exception):
+class AnswerFault(Exception):
     """Why nothing of an answer can be used."""
+
+
+def read_object(raw: str | Mapping[str, Any], boundary: str | None) -> Mapping[str, Any]:
+    """The object in an answer; AnswerFault where there is none or it is for another prompt."""
+    answer = _parsed(raw) if isinstance(raw, str) else raw
+    if not isinstance(answer, Mapping):
+        raise AnswerFault("the answer is not one JSON object")
+    _check_size(answer)
+    if boundary is not None and answer.get("fence") != boundary:
+        raise AnswerFault("the answer is for another message")
+    return answer
 
 
 def _parsed(raw: str) -> Any:
     if len(raw) > MOST_BYTES or len(raw.encode("utf-8", "replace")) > MOST_BYTES:
-        raise _Fault("the answer is too long")
+        raise AnswerFault("the answer is too long")
     try:
         return parse(_unwrapped(raw.strip(BLANK)))
     except BadLine as error:
         # The error's own words repeat parts of the answer; only its kind goes on.
         if "duplicate key" in str(error):
-            raise _Fault("a key of the answer is given twice") from None
-        raise _Fault("the answer is not one JSON object") from None
+            raise AnswerFault("a key of the answer is given twice") from None
+        raise AnswerFault("the answer is not one JSON object") from None
 
 
 def _unwrapped(raw: str) -> str:
@@ -194,25 +200,26 @@ def _check_size(value: object) -> None:
         else:
             continue
         if depth > DEEPEST:
-            raise _Fault("the answer is nested too deep")
+            raise AnswerFault("the answer is nested too deep")
         if seen + len(waiting) + len(inner) > MOST_VALUES:
-            raise _Fault("the answer is too long")
+            raise AnswerFault("the answer is too long")
         waiting += [(each, depth + 1) for each in inner]
 
 
 def _traits(value: object) -> dict[str, float]:
     if not isinstance(value, Mapping):
-        raise _Fault("traits is not an object")
+        raise AnswerFault("traits is not an object")
     if missing := [name for name in TRAITS if name not in value]:
-        raise _Fault(f"traits are missing: {', '.join(missing)}")
+        raise AnswerFault(f"traits are missing: {', '.join(missing)}")
     if len(value) != len(TRAITS):
-        raise _Fault("traits has names that are no traits")
-    if wrong := [name for name in TRAITS if not _is_ratio(value[name])]:
-        raise _Fault(f"traits are no numbers from 0 to 1: {', '.join(wrong)}")
+        raise AnswerFault("traits has names that are no traits")
+    if wrong := [name for name in TRAITS if not is_ratio(value[name])]:
+        raise AnswerFault(f"traits are no numbers from 0 to 1: {', '.join(wrong)}")
     return {name: float(value[name]) + 0.0 for name in TRAITS}  # -0.0 becomes 0.0
 
 
-def _is_ratio(value: object) -> TypeGuard[float]:
+def is_ratio(value: object) -> TypeGuard[float]:
+    """Whether a value of an answer is a number from 0 to 1."""
     return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= 1
 
 
@@ -243,7 +250,7 @@ def _indicator(value: object, quoted: Quoted, dropped: Counter[str]) -> Indicato
     name, confidence, quote = (value.get(key) for key in ENTRY_KEYS)
     if not isinstance(name, str) or name not in indicator_catalogue():
         return PATTERN if names_a_pattern(name) else UNKNOWN
-    if not _is_ratio(confidence):
+    if not is_ratio(confidence):
         return CONFIDENCE
     if not isinstance(quote, str) or len(quote.strip()) < SHORTEST_QUOTE:
         return NO_QUOTE

@@ -108,19 +108,20 @@ def answer_schema(*, ranges: bool = True) -> dict[str, Any]:
     limits on numbers and lists: `ranges=False` omits these; `check_answer` checks them in any case.
     """
     share: dict[str, Any] = {"type": "number", **({"minimum": 0, "maximum": 1} if ranges else {})}
-    entry = _object(
+    entry = closed_object(
         id={"type": "string", "enum": list(indicator_catalogue())},
         confidence=share,
         quote={"type": "string", **({"minLength": SHORTEST_QUOTE} if ranges else {})},
     )
-    return _object(
+    return closed_object(
         fence={"type": "string"},
         indicators={"type": "array", "items": entry, **({"maxItems": MOST_INDICATORS} if ranges else {})},
-        traits=_object(**dict.fromkeys(TRAITS, share)),
+        traits=closed_object(**dict.fromkeys(TRAITS, share)),
     )
 
 
-def _object(**properties: Any) -> dict[str, Any]:
+def closed_object(**properties: Any) -> dict[str, Any]:
+    """The schema of an object with all of these keys and no others."""
     return {
         "type": "object",
         "properties": properties,

@@ -1,0 +1,75 @@
+"""Asks an evaluator whether a turn asks for harm, before the conversation is SUSPECT."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from threading import Lock
+from typing import TYPE_CHECKING
+
+from ..config import Settings
+from ..errors import BadUsage, EvaluatorStopped
+
+if TYPE_CHECKING:
+    from ..evaluators.base import Evaluator
+    from ..evaluators.llm import LanguageModel
+
+MOST_TURNS = 10  # newest turns that the evaluator is shown, of both sides
+CONFIRMS = 0.5  # certainty from which a turn counts as asking for harm
+CONFIRMED, NOT_CONFIRMED = "confirmed", "not confirmed"
+OVER_BUDGET = "the budget is used up"
+
+
+class Confirmer:
+    """An evaluator and its budget in dollars; may serve several conversations."""
+
+    def __init__(self, evaluator: LanguageModel, budget: float | None = None) -> None:
+        if budget is not None and evaluator.worst_confirmation([("user", "")]) is None:
+            raise BadUsage(f"budget: no price is known for {evaluator.scorer}: expected the option price")
+        self._evaluator, self._budget, self.spent = evaluator, budget, 0.0
+        self._lock = Lock()
+
+    def ask(self, turns: Sequence[tuple[str, str]]) -> str:
+        """`confirmed`, `not confirmed`, or `unconfirmed` and why; turns are (role, text)."""
+        from ..evaluators.base import NotMeasured
+
+        worst = self._evaluator.worst_confirmation(turns) or 0.0
+        with self._lock:
+            if self._budget is not None and self.spent + worst > self._budget:
+                return f"unconfirmed: {OVER_BUDGET}"
+            self.spent += worst
+        cost: float | None = worst
+        try:
+            answer = self._evaluator.confirm(turns)
+            cost = answer.spent if isinstance(answer, NotMeasured) else answer.cost
+        except EvaluatorStopped as error:
+            answer, cost = NotMeasured(str(error)), error.spent
+        finally:
+            with self._lock:
+                self.spent += (cost or 0.0) - worst
+        if isinstance(answer, NotMeasured):
+            return f"unconfirmed: {answer.reason}"
+        return CONFIRMED if answer.certainty >= CONFIRMS else NOT_CONFIRMED
+
+
+def confirmer_of(
+    evaluator: Evaluator | Confirmer | str | None, budget: float | None, settings: Settings
+) -> Confirmer | None:
+    """What confirms harm, None for no evaluator; BadUsage for one that cannot."""
+    if isinstance(evaluator, Confirmer):
+        return evaluator
+    if evaluator is None:
+        if budget is not None:
+            raise BadUsage("budget needs an evaluator")
+        return None
+    # Imported here: most conversations have none.
+    from ..evaluators.llm import LanguageModel
+
+    if isinstance(evaluator, str):
+        from .evaluation.scoring import evaluator_of
+
+        name, made = evaluator, evaluator_of(settings, evaluator)
+    else:
+        name, made = evaluator.name, evaluator
+    if not isinstance(made, LanguageModel):
+        raise BadUsage(f"the evaluator {name!r:.40} cannot confirm a request: expected anthropic or openai")
+    return Confirmer(made, budget)
