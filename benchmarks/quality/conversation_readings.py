@@ -64,7 +64,7 @@ SHAPES: Mapping[str, Callable[[Floats], float]] = {
 def is_closed(conversation: str) -> bool:
     """Whether a conversation is in the quarter that nothing was chosen on.
 
-    >>> is_closed("c3"), is_closed("c4")
+    >>> is_closed("c3"), is_closed("c5")
     (False, True)
     """
     return crc32(conversation.encode()) % 4 == 0

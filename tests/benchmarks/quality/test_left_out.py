@@ -14,6 +14,7 @@ from benchmarks.quality import left_out as module
 from benchmarks.quality.conversation_sets import Talk, Turn
 from benchmarks.quality.left_out import (
     alarms,
+    calibration,
     cut,
     left_out,
     limit_of,
@@ -75,6 +76,15 @@ def test_the_regression_finds_the_direction_that_separates() -> None:
     rows = rng.normal(size=(200, 3))
     solved = logistic(rows, (rows[:, 1] > 0).astype(float), np.full(200, 1 / 200))
     assert abs(solved[1]) > 5 * max(abs(solved[0]), abs(solved[2]))
+
+
+def test_a_risk_that_is_a_probability_has_a_slope_of_one_at_its_own_rate() -> None:
+    rng = np.random.default_rng(7)
+    risk = rng.beta(0.3, 3, 200_000)
+    attack = rng.random(len(risk)) < risk
+    found = calibration("some", risk[attack].tolist(), risk[~attack].tolist())
+    assert found["slope"] == pytest.approx(1, abs=0.05)
+    assert found["rate"] == pytest.approx(attack.mean(), abs=0.01)
 
 
 def test_the_baselines_learn_from_the_sets_they_are_given() -> None:
