@@ -380,6 +380,10 @@ def without_collection() -> Iterator[None]:
         yield
     finally:
         if collecting:
+            if not gc.get_freeze_count():
+                # What was read counts as old at once: else the next look goes through all of it.
+                gc.freeze()
+                gc.unfreeze()
             gc.enable()
 
 
