@@ -31,12 +31,10 @@ from .run_record import (
     lane_of,
     operation_at,
     path_of,
-    short,
 )
 
 MAX_REPEATED = 5
 MAX_TRIED = 8
-MAX_TASK = 200
 MAX_FILES = 10_000
 """Changed files of one run that are counted separately."""
 COSTS = ("tokens", "cost", "duration")
@@ -153,7 +151,7 @@ class RunBuilder:
             return
         text, place = task if stated else event.text, (not stated, *event.order)
         if isinstance(text, str) and text.strip() and (self._task is None or place < self._task[0]):
-            self._task = (place, short(text, MAX_TASK))
+            self._task = (place, text)
 
     def _sum(self, name: str) -> float | None:
         # Exact, so that the order of subjects makes no difference.
@@ -167,7 +165,7 @@ class RunBuilder:
         run = Run(
             source=self.key[0],
             thread=self.key[1],
-            task=self._task[1] if self._task else None,
+            stated_task=self._task[1] if self._task else None,
             agents=tuple(Agent(name, self._parents.get(name), self.actions[name]) for name in names),
             results=self._results,
             errors=self._errors,

@@ -75,6 +75,8 @@ def number_at(record: Any, *keys: str) -> Any:
         value = record.get(key)
         if value is None:
             continue
+        if type(value) is int and -1e15 < value < 1e15:  # as mostly
+            return value
         if isinstance(value, str) and re.fullmatch(r"\d{1,15}(\.\d{1,9})?", value):
             value = float(value) if "." in value else int(value)
         if isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) < 1e15:

@@ -302,16 +302,16 @@ def _step_of(name: str, made: Callable[..., Any]) -> Step:
     """The step of a signal, which may take `options` and `call` or not, and has a state if it is a class."""
     has_state = isinstance(made, type)
     measure = made().measure if has_state else made
-    takes_options, takes_call = _takes(measure, "options"), _takes(measure, "call")
+    given = ["event", *["state"] * has_state]
+    given += [f"{argument}={argument}" for argument in ("options", "call") if _takes(measure, argument)]
+    # Compiled, since it is called for every signal of every event.
+    called = f"measure({', '.join(given)})"
+    source = f"lambda event, state, options, call: {called if has_state else f'({called}, None)'}"
+    apply = eval(source, {"measure": measure})
 
     def step(event: Event, state: State, options: Options, call: Any = None) -> tuple[Any, State]:
-        more = {"options": options} if takes_options else {}
-        if takes_call:
-            more["call"] = call
         try:
-            if not has_state:
-                return measure(event, **more), None
-            value, moved = measure(event, state, **more)
+            value, moved = apply(event, state, options, call)
         except Exception as error:
             raise _signal_error(name, event, error) from error
         return value, moved

@@ -218,6 +218,8 @@ def is_complaint(text: str) -> bool:
     (True, False)
     """
     head = text[:COMPLAINT_TEXT]
+    if not _FAULTS.search(head):  # as mostly
+        return False
     is_told = _TOLD.search(head) is not None
     for sentence in _SENTENCE.split(head):
         if not _FAULTS.search(sentence):

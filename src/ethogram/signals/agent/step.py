@@ -54,20 +54,21 @@ def read_step(event: Event) -> Step | None:
 
 @remember_last
 def _read(attributes: Mapping[str, Any], is_call: bool) -> Step:
-    arguments = _arguments(attributes.get("arguments"))
-    outcome, error, code = attributes.get("result"), attributes.get("error"), attributes.get("exit_code")
-    result, length = _text(outcome, MAX_RESULT), attributes.get("result_length")
-    command = attributes.get("command") or (command_in(arguments) if arguments else None)
-    has_outcome = not (outcome is None and error is None and code is None)
+    get = attributes.get
+    arguments = _arguments(get("arguments"))
+    outcome, error, code = get("result"), get("error"), get("exit_code")
+    result, length = _text(outcome, MAX_RESULT), get("result_length")
+    command = get("command") or (command_in(arguments) if arguments else None)
+    path = get("path") or (path_in(arguments) if arguments else None)
     return Step(
         is_call=is_call,
-        is_outcome=not is_call or has_outcome,
-        tool=_name(attributes.get("tool")),
+        is_outcome=not (is_call and outcome is None and error is None and code is None),
+        tool=_name(get("tool")),
         arguments=arguments,
         command=_text(command, MAX_COMMAND),
-        path=_text(attributes.get("path") or path_in(arguments), MAX_COMMAND),
-        call_id=_name(attributes.get("call_id")),
-        batch=_name(attributes.get("batch")),
+        path=_text(path, MAX_COMMAND),
+        call_id=_name(get("call_id")),
+        batch=_name(get("batch")),
         result=result,
         length=length if isinstance(length, int) and len(result) < length < 2**53 else len(result),
         exit_code=int(code) if isinstance(code, int) and -(2**31) < code < 2**32 else None,
