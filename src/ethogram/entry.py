@@ -22,7 +22,7 @@ def main() -> int:
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     # Loading modules and patterns makes many objects and little garbage: with the default of 700, looking for
     # it takes a tenth of a short command's time.
-    gc.set_threshold(100_000, 10, 10)
+    gc.set_threshold(10_000, 10, 10)
     from .cli.main import main as run
 
     code = run()

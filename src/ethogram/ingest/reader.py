@@ -380,6 +380,9 @@ def without_collection() -> Iterator[None]:
         yield
     finally:
         if collecting:
+            if not gc.get_freeze_count():  # all counts as old from here on, without the look
+                gc.freeze()
+                gc.unfreeze()
             gc.enable()
 
 

@@ -65,8 +65,10 @@ def text_at(record: Any, *keys: str) -> str | None:
     >>> text_at({"a": "", "b": 1, "c": "x"}, "a", "b", "c")
     'x'
     """
-    fields = as_dict(record)
-    return next((value for key in keys if isinstance(value := fields.get(key), str) and value), None)
+    for key in keys if isinstance(record, dict) else ():
+        if isinstance(value := record.get(key), str) and value:
+            return value
+    return None
 
 
 def number_at(record: Any, *keys: str) -> Any:

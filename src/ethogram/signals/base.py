@@ -234,8 +234,8 @@ def checked(item: Signal, value: object, event: Event) -> Value:
     if limits is None:
         if isinstance(value, str) and (item.range is None or value in item.range):
             return value
-    elif isinstance(value, (int, float)) and math.isfinite(value) and limits[0] <= value <= limits[1]:
-        number: float = rounded(float(value))
+    elif isinstance(value, (int, float)) and limits[0] <= value <= limits[1] and math.isfinite(value):
+        number: float = float(value) if value == 0 or value == 1 else rounded(float(value))
         return number
     raise EthogramError(
         f"signal {item.name!r} measured {value!r:.80} at event {event.id!r:.80}; "

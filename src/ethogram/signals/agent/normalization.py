@@ -7,6 +7,7 @@ names, ids and fractions of seconds; `high` also every number and quoted value.
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from hashlib import blake2b
 
 from ...models.lazy_regex import Rule
@@ -55,6 +56,7 @@ _FILE_SIGNS = (".tmp", ".log", ".out", ".bak", ".pid", ".lock", ".swp")
 _TEMPORARY_SIGNS = ("tmp", "temp", "/var/folders", "/dev/shm", *_FILE_SIGNS[1:])
 
 
+@lru_cache(maxsize=1024)
 def cleaned(text: str, strength: str = "medium") -> str:
     """Return the text with varying parts replaced.
 

@@ -59,7 +59,7 @@ def is_guarded(path: str) -> bool:
     return _SETTINGS.search(path) is not None
 
 
-@lru_cache(maxsize=1024)  # a run works on the same few
+@lru_cache(maxsize=4096)  # a run works on the same few
 def is_critical(path: str, changes: bool) -> bool:
     """Return whether nobody should touch a path unasked; some paths may be read but not changed.
 

@@ -185,13 +185,13 @@ def pair(
     step = read_step(event)
     assert step is not None
     has_results, batch, pending = calls
-    own_batch = _hash(step.batch) or cached_hash(event.id)
     counts: Step | None = step
     place = None if step.is_call else _place(pending, step)
     if place is not None:
         _, own_batch, known = pending[place]
         calls = (True, "", (*pending[:place], *pending[place + 1 :]))
     else:
+        own_batch = _hash(step.batch) or cached_hash(event.id)
         known = {name: summarize(step, options) for name, summarize in summaries.items()}
         if step.is_call and not step.is_outcome:
             counts = None if has_results else step
