@@ -10,7 +10,7 @@ from functools import reduce
 from math import fsum
 
 from ..config import Settings
-from ..ingest.batch import EventCollection
+from ..ingest.batch import EventCollection, EventSequence
 from ..ingest.ordering import by_order
 from ..ingest.spill import EventsOnDisk
 from ..models import Detection, Event, rank
@@ -83,7 +83,9 @@ def run_report(
 
 def batches_of(events: Collection[Event]) -> Iterator[Sequence[Event]]:
     """The events in order, all at once or as they lie on disk; those of one subject are in one batch."""
-    return events.parts() if isinstance(events, EventsOnDisk) else iter([sorted(events, key=by_order)])
+    if isinstance(events, EventsOnDisk):
+        return events.parts()
+    return iter([events if isinstance(events, EventSequence) else sorted(events, key=by_order)])
 
 
 class RunBuilder:

@@ -314,6 +314,7 @@ def _has_no_match(step: Step) -> bool:
     return step.exit_code in NO_MATCH_EXITS and not _ERROR_START.match(text[:200].partition("\n")[0])
 
 
+@lru_cache(maxsize=256)
 def normalized_error(line: str, strength: str = "medium") -> str:
     """Return an error line without paths, numbers and ids; 200 characters at most.
 
