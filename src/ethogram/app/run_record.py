@@ -9,6 +9,8 @@ from functools import lru_cache, reduce
 from itertools import takewhile
 from typing import Annotated, Any, NamedTuple
 
+from msgspec import Meta
+
 from ..fields import Amount, Count, Name, Ordinal, Ratio, Severity, one_of
 from ..models import Event, rank
 from ..models.record import Record, decimals
@@ -22,6 +24,7 @@ MAX_SHOWN = 120
 """Characters shown of an action, an error or a message."""
 MAX_PATH = 400
 MAX_TASK = 200
+TASK = "What it is about, masked and cut; null: not known."
 KEYS = ("error_key", "step_key", "talk_key")
 READINGS = (*KEYS, "operation", "progress", "changed", "path")
 """Signals measured of runs with a detection."""
@@ -290,8 +293,8 @@ class Run(Record):
     lanes: tuple[Lane, ...] = ()
 
     @property
-    def task(self) -> str | None:
-        """What it is about, masked and cut; null: not known."""
+    def task(self) -> Annotated[str | None, Meta(description=TASK)]:
+        """What it is about, masked and cut; None where that is not known."""
         return None if self.stated_task is None else short(self.stated_task, MAX_TASK)
 
     @property

@@ -302,16 +302,26 @@ def _step_of(name: str, made: Callable[..., Any]) -> Step:
     """The step of a signal, which may take `options` and `call` or not, and has a state if it is a class."""
     has_state = isinstance(made, type)
     measure = made().measure if has_state else made
-    given = ["event", *["state"] * has_state]
-    given += [f"{argument}={argument}" for argument in ("options", "call") if _takes(measure, argument)]
-    # Compiled, since it is called for every signal of every event.
-    called = f"measure({', '.join(given)})"
-    source = f"lambda event, state, options, call: {called if has_state else f'({called}, None)'}"
-    apply = eval(source, {"measure": measure})
+    takes_options, takes_call = _takes(measure, "options"), _takes(measure, "call")
+
+    def apply(event: Event, state: State, options: Options, call: Any) -> Any:
+        # Written out, since this is called for every signal of every event.
+        if takes_call:
+            if not takes_options:
+                return measure(event, state, call=call) if has_state else measure(event, call=call)
+            if has_state:
+                return measure(event, state, call=call, options=options)
+            return measure(event, call=call, options=options)
+        if takes_options:
+            return measure(event, state, options=options) if has_state else measure(event, options=options)
+        return measure(event, state) if has_state else measure(event)
 
     def step(event: Event, state: State, options: Options, call: Any = None) -> tuple[Any, State]:
         try:
-            value, moved = apply(event, state, options, call)
+            value = apply(event, state, options, call)
+            if not has_state:
+                return value, None
+            value, moved = value
         except Exception as error:
             raise _signal_error(name, event, error) from error
         return value, moved
