@@ -9,6 +9,8 @@ from functools import lru_cache, reduce
 from itertools import takewhile
 from typing import Annotated, Any, NamedTuple
 
+from msgspec import Meta
+
 from ..fields import Amount, Count, Name, Ordinal, Ratio, Severity, one_of
 from ..models import Event, rank
 from ..models.record import Record, decimals
@@ -21,6 +23,8 @@ from ..signals.agent.step import read_step
 MAX_SHOWN = 120
 """Characters shown of an action, an error or a message."""
 MAX_PATH = 400
+MAX_TASK = 200
+TASK = "What it is about, masked and cut; null: not known."
 KEYS = ("error_key", "step_key", "talk_key")
 READINGS = (*KEYS, "operation", "progress", "changed", "path")
 """Signals measured of runs with a detection."""
@@ -113,8 +117,11 @@ def operation_at(event: Event) -> str:
 
 def failure_of(event: Event, operation: str) -> str | None:
     """Return the line that states how an action or result failed; None if it did not."""
-    step, key = read_step(event), event.readings.get("error_key")
-    line = failure_line(step, operation) if step is not None and step.is_outcome else None
+    key, line = event.readings.get("error_key"), None
+    code, error = event.attributes.get("exit_code"), event.attributes.get("error")
+    if error is not None or code != 0 or not isinstance(code, int):  # else it ended well, as mostly
+        step = read_step(event)
+        line = failure_line(step, operation) if step is not None and step.is_outcome else None
     return key if line is None and isinstance(key, str) else line
 
 
@@ -267,8 +274,8 @@ class Run(Record):
 
     source: str
     thread: str
-    task: str | None
-    """What it is about, masked and cut; null: not known."""
+    stated_task: str | None = field(repr=False)
+    """As it was written; `task` is for reports."""
     agents: tuple[Agent, ...]
     results: Count
     errors: Count
@@ -284,6 +291,11 @@ class Run(Record):
     """Inside an episode in which something repeated."""
     episodes: tuple[RunEpisode, ...] = ()
     lanes: tuple[Lane, ...] = ()
+
+    @property
+    def task(self) -> Annotated[str | None, Meta(description=TASK)]:
+        """What it is about, masked and cut; None where that is not known."""
+        return None if self.stated_task is None else short(self.stated_task, MAX_TASK)
 
     @property
     def steps(self) -> Count:

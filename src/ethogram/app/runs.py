@@ -10,7 +10,7 @@ from functools import reduce
 from math import fsum
 
 from ..config import Settings
-from ..ingest.batch import EventCollection
+from ..ingest.batch import EventCollection, EventSequence
 from ..ingest.ordering import by_order
 from ..ingest.spill import EventsOnDisk
 from ..models import Detection, Event, rank
@@ -31,12 +31,10 @@ from .run_record import (
     lane_of,
     operation_at,
     path_of,
-    short,
 )
 
 MAX_REPEATED = 5
 MAX_TRIED = 8
-MAX_TASK = 200
 MAX_FILES = 10_000
 """Changed files of one run that are counted separately."""
 COSTS = ("tokens", "cost", "duration")
@@ -85,7 +83,9 @@ def run_report(
 
 def batches_of(events: Collection[Event]) -> Iterator[Sequence[Event]]:
     """The events in order, all at once or as they lie on disk; those of one subject are in one batch."""
-    return events.parts() if isinstance(events, EventsOnDisk) else iter([sorted(events, key=by_order)])
+    if isinstance(events, EventsOnDisk):
+        return events.parts()
+    return iter([events if isinstance(events, EventSequence) else sorted(events, key=by_order)])
 
 
 class RunBuilder:
@@ -153,7 +153,7 @@ class RunBuilder:
             return
         text, place = task if stated else event.text, (not stated, *event.order)
         if isinstance(text, str) and text.strip() and (self._task is None or place < self._task[0]):
-            self._task = (place, short(text, MAX_TASK))
+            self._task = (place, text)
 
     def _sum(self, name: str) -> float | None:
         # Exact, so that the order of subjects makes no difference.
@@ -167,7 +167,7 @@ class RunBuilder:
         run = Run(
             source=self.key[0],
             thread=self.key[1],
-            task=self._task[1] if self._task else None,
+            stated_task=self._task[1] if self._task else None,
             agents=tuple(Agent(name, self._parents.get(name), self.actions[name]) for name in names),
             results=self._results,
             errors=self._errors,

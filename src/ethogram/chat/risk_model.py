@@ -230,7 +230,9 @@ def _user(
     gap, since = _seconds(state.last_at, at), _seconds(state.last_user_at, at)
     strategic = changed and any(item.name == "topic_return" and item.adds > 0 for item in direct)
     manner = accumulation.observe(state.manner, view, len(text), gap, changed, strategic)
-    stretch = state.stretch if near is None else stretch_add(state.stretch, near)
+    # A greeting or a word of thanks is no turn to set against what is asked.
+    idle = near is not None and near < 0 and not view.about
+    stretch = state.stretch if near is None or idle else stretch_add(state.stretch, near)
     meant = tuning.weighed(by_meaning(readings, view, stretch))
     load = accumulation.add(state.load, level, since, tuning.half_life_s)
     levels = (*state.levels, level)[-LEVELS:]

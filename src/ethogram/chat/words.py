@@ -164,8 +164,8 @@ def script_of(text: str) -> str | None:
 def language_of(text: str) -> str | None:
     """A code such as `en`, or the script's lower-case name for others than Latin; None where it is unclear.
 
-    >>> [language_of(text) for text in ("How do you do that?", "¿Cómo puedo hacer eso?", "Ok!")]
-    ['en', 'es', None]
+    >>> [language_of(text) for text in ("How do you do that?", "¿Cómo puedo hacer eso?", "Yes, I do.", "Ok!")]
+    ['en', 'es', 'en', None]
     """
     script = script_of(text)
     if script != "LATIN":
@@ -174,4 +174,5 @@ def language_of(text: str) -> str | None:
     counts = {code: sum(word in small for word in words) for code, small in _SMALL.items()}
     best = max(counts, key=lambda code: (counts[code], code == "en"))
     rest = max(count for code, count in counts.items() if code != best)
-    return best if counts[best] >= FEWEST and counts[best] > rest else None
+    # English wins a tie: Polish shares its `i`, `to` and `do`.
+    return best if counts[best] >= FEWEST and (counts[best] > rest or best == "en") else None

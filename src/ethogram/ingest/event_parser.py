@@ -387,11 +387,15 @@ def checked_attributes(attributes: Mapping[str, Any], limits: Limits) -> dict[st
     if len(attributes) > limits.attributes:
         raise BadLine(_too_many_attributes(limits))
     checked: dict[str, Any] = {}
+    longest_name, longest_text = limits.name, limits.text
     for name, value in attributes.items():
         # Inline, as in fields_of: nearly all names and values are plain.
-        if not (type(name) is str and len(name) <= limits.name and name.isascii() and "\0" not in name):
+        if not (type(name) is str and len(name) <= longest_name and name.isascii() and "\0" not in name):
             check_name("attribute name", name, limits)
-        if not (type(value) is str and len(value) <= limits.text and value.isascii() and "\0" not in value):
+        is_plain_text = (
+            type(value) is str and len(value) <= longest_text and value.isascii() and "\0" not in value
+        )
+        if not is_plain_text and not (type(value) is int and -LARGEST_SEQ <= value <= LARGEST_SEQ):
             # The line's own object and `attributes` are the first two of the nested ones.
             value = checked_attribute(name, value, limits, limits.depth - 2)
         checked[name] = value

@@ -65,8 +65,10 @@ def text_at(record: Any, *keys: str) -> str | None:
     >>> text_at({"a": "", "b": 1, "c": "x"}, "a", "b", "c")
     'x'
     """
-    fields = as_dict(record)
-    return next((value for key in keys if isinstance(value := fields.get(key), str) and value), None)
+    for key in keys if isinstance(record, dict) else ():
+        if isinstance(value := record.get(key), str) and value:
+            return value
+    return None
 
 
 def number_at(record: Any, *keys: str) -> Any:
@@ -75,6 +77,8 @@ def number_at(record: Any, *keys: str) -> Any:
         value = record.get(key)
         if value is None:
             continue
+        if type(value) is int and -1e15 < value < 1e15:  # as mostly
+            return value
         if isinstance(value, str) and re.fullmatch(r"\d{1,15}(\.\d{1,9})?", value):
             value = float(value) if "." in value else int(value)
         if isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) < 1e15:

@@ -193,6 +193,7 @@ RULES: tuple[tuple[Rule, Callable[[Match], str], tuple[str, ...]], ...] = (
 of its signs, upper or lower case; a rule without signs is always tried."""
 
 MAX_READ = 2_000
+CUT = " …"
 MAX_SHOWN = 200
 _HINT = re.compile(r"[0-9@=:]|--|bearer|basic", re.IGNORECASE)
 """Without any of these, no rule can apply."""
@@ -210,7 +211,8 @@ def mask(text: str, keep: Iterable[str] = ()) -> str:
     if not _HINT.search(text):
         return text
     exceptions = tuple(keep)
-    lowered = text.lower() if text.isascii() else None
+    # The mark of a cut text is no letter that a rule could match.
+    lowered = text.lower() if text.removesuffix(CUT).isascii() else None
     for pattern, replace, signs in RULES:
         if lowered is not None and signs and not any(sign in lowered for sign in signs):
             continue
@@ -243,7 +245,7 @@ def _cut(text: str) -> str:
         return text
     head = text[:MAX_READ]
     whole = head if text[MAX_READ].isspace() else head.rsplit(None, 1)[0]
-    return f"{whole} …"
+    return f"{whole}{CUT}"
 
 
 def _except(replace: Callable[[Match], str], texts: tuple[str, ...]) -> Callable[[Match], str]:

@@ -234,8 +234,8 @@ def checked(item: Signal, value: object, event: Event) -> Value:
     if limits is None:
         if isinstance(value, str) and (item.range is None or value in item.range):
             return value
-    elif isinstance(value, (int, float)) and math.isfinite(value) and limits[0] <= value <= limits[1]:
-        number: float = rounded(float(value))
+    elif isinstance(value, (int, float)) and limits[0] <= value <= limits[1] and math.isfinite(value):
+        number: float = float(value) if value == 0 or value == 1 else rounded(float(value))
         return number
     raise EthogramError(
         f"signal {item.name!r} measured {value!r:.80} at event {event.id!r:.80}; "
@@ -304,14 +304,24 @@ def _step_of(name: str, made: Callable[..., Any]) -> Step:
     measure = made().measure if has_state else made
     takes_options, takes_call = _takes(measure, "options"), _takes(measure, "call")
 
-    def step(event: Event, state: State, options: Options, call: Any = None) -> tuple[Any, State]:
-        more = {"options": options} if takes_options else {}
+    def apply(event: Event, state: State, options: Options, call: Any) -> Any:
+        # Written out, since this is called for every signal of every event.
         if takes_call:
-            more["call"] = call
+            if not takes_options:
+                return measure(event, state, call=call) if has_state else measure(event, call=call)
+            if has_state:
+                return measure(event, state, call=call, options=options)
+            return measure(event, call=call, options=options)
+        if takes_options:
+            return measure(event, state, options=options) if has_state else measure(event, options=options)
+        return measure(event, state) if has_state else measure(event)
+
+    def step(event: Event, state: State, options: Options, call: Any = None) -> tuple[Any, State]:
         try:
+            value = apply(event, state, options, call)
             if not has_state:
-                return measure(event, **more), None
-            value, moved = measure(event, state, **more)
+                return value, None
+            value, moved = value
         except Exception as error:
             raise _signal_error(name, event, error) from error
         return value, moved

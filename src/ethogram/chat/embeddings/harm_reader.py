@@ -25,7 +25,7 @@ from .harm_head import head_of
 RECENT, REFUSED, CONTEXT = 6, 5, 2  # vectors of user turns, refused requests and turns before in the state
 FOLLOWS = 0.4  # how fast the topic's vector follows the newest turn
 FEW_WORDS = 3  # a shorter turn has no topic of its own
-FULL_WORDS = 2  # content words from which a turn without others before it counts in full
+EXCUSED = 0.1  # by how much less a turn counts by itself where turns before could explain it
 WINDOW = 24  # words of a window; a message of up to half as many more is one
 SIMILAR = (0.35, 0.75)  # cosines of similarity 0 and 1
 NOTHING = Readings()
@@ -123,15 +123,19 @@ class Reader:
         return state, readings
 
     def _level(self, state: ReaderState, text: str, vectors: Vectors) -> float:
-        """The mean level of the windows of a turn by their words; nearer to rest where it says little."""
+        """The mean level of the windows of a turn by their words: alone or after the turns before."""
         if not vectors.any():
             return AT_REST
-        before = [unpack(item) for item in state.context]
-        context = _whole(np.array(before)) if before else None
         lengths = [len(window.split()) + 1 for window in windows(text)]
-        level = float(np.average(self._head.levels(vectors, context), weights=lengths))
-        says = 1.0 if context is not None else min(1.0, len(content(tokens(text))) / FULL_WORDS)
-        return AT_REST + (level - AT_REST) * says
+        # What a turn asks by itself counts whatever came before; without a content word it asks nothing.
+        level = self._mean(vectors, None, lengths) if content(tokens(text)) else AT_REST
+        if state.context:
+            context = _whole(np.array([unpack(item) for item in state.context]))
+            level = max(level - EXCUSED, self._mean(vectors, context, lengths))
+        return level
+
+    def _mean(self, vectors: Vectors, context: Vectors | None, lengths: list[int]) -> float:
+        return float(np.average(self._head.levels(vectors, context), weights=lengths))
 
     def _similarity(self, vector: Vectors, others: tuple[str, ...]) -> float | None:
         if not others:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from itertools import pairwise
 
 from ...models import Event
@@ -169,6 +170,8 @@ def error_line(text: str, *, first: bool = False) -> str:
     return _trim(candidates[0 if first else -1]) if candidates else ""
 
 
+# The report on runs asks again for what was measured.
+@lru_cache(maxsize=1024)
 def reported_line(error: str, result: str) -> str:
     """Return the line that states an error which the source reports, with the result it belongs to.
 
@@ -245,8 +248,7 @@ def failure_line(step: Step, operation: str) -> str | None:
         return reported_line(step.error, step.result) or "error"
     if step.error == "" or step.exit_code not in (None, 0):
         return error_line(step.result) or f"exit code {step.exit_code or 1}"
-    text = step.result.strip()
-    if not text or step.exit_code == 0:
+    if step.exit_code == 0 or not (text := step.result.strip()):
         return None
     # An editor often answers with the file as it is now, which may mention errors itself.
     edits = operation in ("write", "delete", "other") and step.tool != "" and not is_shell(step)
@@ -312,6 +314,7 @@ def _has_no_match(step: Step) -> bool:
     return step.exit_code in NO_MATCH_EXITS and not _ERROR_START.match(text[:200].partition("\n")[0])
 
 
+@lru_cache(maxsize=256)
 def normalized_error(line: str, strength: str = "medium") -> str:
     """Return an error line without paths, numbers and ids; 200 characters at most.
 

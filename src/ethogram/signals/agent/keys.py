@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 from heapq import nsmallest
 from zlib import crc32
 
@@ -211,6 +212,7 @@ _CALLS, _ANSWERS, _FAULTS = Rule(_CALL, re.I), Rule(_ANSWER, re.I), Rule(_FAULT,
 _PARSING, _TOLD = Rule(_PARSE, re.I), Rule(_TO_AGENT, re.I)
 
 
+@lru_cache(maxsize=256)  # scaffolds repeat themselves
 def is_complaint(text: str) -> bool:
     """Return whether a reply says that the agent's output had no tool call, or could not be read.
 
@@ -218,6 +220,8 @@ def is_complaint(text: str) -> bool:
     (True, False)
     """
     head = text[:COMPLAINT_TEXT]
+    if not _FAULTS.search(head):  # as mostly
+        return False
     is_told = _TOLD.search(head) is not None
     for sentence in _SENTENCE.split(head):
         if not _FAULTS.search(sentence):

@@ -7,6 +7,7 @@ names, ids and fractions of seconds; `high` also every number and quoted value.
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from hashlib import blake2b
 
 from ...models.lazy_regex import Rule
@@ -52,9 +53,10 @@ _DIGITS_AND_SPACE = b"0123456789 \t\r\n"
 _TAKEN_FOR_ASCII = ("\u212a", "\u017f", "\u0130", "\u0131")
 """Letters beyond ASCII that match k, s or i when case is ignored."""
 _FILE_SIGNS = (".tmp", ".log", ".out", ".bak", ".pid", ".lock", ".swp")
-_TEMPORARY_SIGNS = ("tmp", "temp", "/var/folders", "/dev/shm", *_FILE_SIGNS)
+_TEMPORARY_SIGNS = ("tmp", "temp", "/var/folders", "/dev/shm", *_FILE_SIGNS[1:])
 
 
+@lru_cache(maxsize=1024)
 def cleaned(text: str, strength: str = "medium") -> str:
     """Return the text with varying parts replaced.
 
@@ -66,13 +68,14 @@ def cleaned(text: str, strength: str = "medium") -> str:
     ("line 12 of 'a'", 'line N of Q')
     """
     text = without_colour(text)
-    if strength != "low" and has_sign(text, _TEMPORARY_SIGNS):
+    lowered = "" if strength == "low" else text.lower()
+    if lowered and has_sign(text, _TEMPORARY_SIGNS, lowered):
         # The pattern of files is slow, and few texts need it.
-        rule = _TEMPORARY if has_sign(text, _FILE_SIGNS) else _TEMPORARY_NAME
+        rule = _TEMPORARY if has_sign(text, _FILE_SIGNS, lowered) else _TEMPORARY_NAME
         text = rule.sub(_temporary, text)
     if _SIGN.search(text) or (not text.isascii() and _OTHER_DIGIT.search(text)):
         text = _LOW.sub(_label, text) if strength == "low" else _LONG.sub("N", _MEDIUM.sub(_label, text))
-    if strength != "low" and ("pid" in text or "PID" in text or "Pid" in text):
+    if "pid" in lowered:
         text = _PROCESS.sub(r"\1\2N", text)
     if strength == "high":
         text = QUOTED.sub("Q", _NUMBER.sub("N", text))
@@ -98,9 +101,9 @@ def without_colour(text: str) -> str:
     return _COLOUR.sub("", text) if "\x1b" in text else text
 
 
-def has_sign(text: str, signs: tuple[str, ...]) -> bool:
+def has_sign(text: str, signs: tuple[str, ...], lowered: str | None = None) -> bool:
     """Return whether a text contains one of the lower-case signs, ignoring case as regular expressions do."""
-    lowered = text.lower()
+    lowered = text.lower() if lowered is None else lowered
     # A loop, since `any` takes twice as long over so few and short signs.
     for sign in signs:
         if sign in lowered:

@@ -59,6 +59,7 @@ def is_guarded(path: str) -> bool:
     return _SETTINGS.search(path) is not None
 
 
+@lru_cache(maxsize=4096)  # a run works on the same few
 def is_critical(path: str, changes: bool) -> bool:
     """Return whether nobody should touch a path unasked; some paths may be read but not changed.
 
@@ -171,6 +172,7 @@ def _tokens(glob: str) -> tuple[tuple[str, ...], tuple[tuple[int, int], ...]]:
     return tuple(tokens), tuple(skips)
 
 
+@lru_cache(maxsize=1024)
 def resolve(cwd: str, path: str) -> str:
     """Return a path relative to the working directory; one on a Windows drive is absolute.
 
@@ -306,6 +308,8 @@ def _imported(result: str, path: str) -> list[str]:
     """What a file imports by relative paths, relative to the file."""
     text, ending = result[:12_000], path.rpartition(".")[2]
     if ending in ("py", "pyi"):
+        if " ." not in text and "\t." not in text:  # as mostly, and much faster to find
+            return []
         names = [
             f"{'../' * (len(dots) - 1)}{name.replace('.', '/')}"
             for dots, name in _PYTHON_IMPORT.findall(text)

@@ -54,20 +54,21 @@ def read_step(event: Event) -> Step | None:
 
 @remember_last
 def _read(attributes: Mapping[str, Any], is_call: bool) -> Step:
-    arguments = _arguments(attributes.get("arguments"))
-    outcome, error, code = attributes.get("result"), attributes.get("error"), attributes.get("exit_code")
-    result, length = _text(outcome, MAX_RESULT), attributes.get("result_length")
-    command = attributes.get("command") or (command_in(arguments) if arguments else None)
-    has_outcome = not (outcome is None and error is None and code is None)
+    get = attributes.get
+    arguments = _arguments(get("arguments"))
+    outcome, error, code = get("result"), get("error"), get("exit_code")
+    result, length = _text(outcome, MAX_RESULT), get("result_length")
+    command = get("command") or (command_in(arguments) if arguments else None)
+    path = get("path") or (path_in(arguments) if arguments else None)
     return Step(
         is_call=is_call,
-        is_outcome=not is_call or has_outcome,
-        tool=_name(attributes.get("tool")),
+        is_outcome=not (is_call and outcome is None and error is None and code is None),
+        tool=_name(get("tool")),
         arguments=arguments,
         command=_text(command, MAX_COMMAND),
-        path=_text(attributes.get("path") or path_in(arguments), MAX_COMMAND),
-        call_id=_name(attributes.get("call_id")),
-        batch=_name(attributes.get("batch")),
+        path=_text(path, MAX_COMMAND),
+        call_id=_name(get("call_id")),
+        batch=_name(get("batch")),
         result=result,
         length=length if isinstance(length, int) and len(result) < length < 2**53 else len(result),
         exit_code=int(code) if isinstance(code, int) and -(2**31) < code < 2**32 else None,
@@ -184,13 +185,13 @@ def pair(
     step = read_step(event)
     assert step is not None
     has_results, batch, pending = calls
-    own_batch = _hash(step.batch) or cached_hash(event.id)
     counts: Step | None = step
     place = None if step.is_call else _place(pending, step)
     if place is not None:
         _, own_batch, known = pending[place]
         calls = (True, "", (*pending[:place], *pending[place + 1 :]))
     else:
+        own_batch = _hash(step.batch) or cached_hash(event.id)
         known = {name: summarize(step, options) for name, summarize in summaries.items()}
         if step.is_call and not step.is_outcome:
             counts = None if has_results else step
