@@ -98,7 +98,7 @@ def test_a_budget_that_is_used_up_leaves_the_mode_unconfirmed(name):
     with ModelServer(["harm:0.2"]).running() as server:
         state = talk_with(name, server, budget=0.0).turn(GRAVE)
         assert state.mode >= Mode.SUSPECT
-        assert state.confirmation == "unconfirmed: the budget is used up"
+        assert state.confirmation == "unconfirmed: the budget does not cover another question"
         assert server.requests == []
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import subprocess
 import sys
 from math import erf
 from pathlib import Path
@@ -226,3 +228,13 @@ def test_without_the_extra_the_command_that_installs_it_is_told(folder: Path, mo
     monkeypatch.setitem(sys.modules, package, None)
     with pytest.raises(MissingExtra, match=rf"'{package}': pip install 'ethogram\[onnx\]'"):
         load(f"onnx:{folder}")
+
+
+def test_nothing_is_written_about_the_user_by_the_library(folder: Path, tmp_path: Path):
+    home = tmp_path / "home"
+    home.mkdir()
+    code = f"from ethogram.chat.embeddings.base import load; load('onnx:{folder}').embed(['a lock'])"
+    places = {"HOME": str(home), "XDG_CACHE_HOME": str(home)}
+    environment = {key: value for key, value in os.environ.items() if key != "ORT_DISABLE_TELEMETRY"}
+    subprocess.run([sys.executable, "-c", code], env=environment | places, check=True)
+    assert not [path for path in home.rglob("*") if path.is_file()]

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 MOST_TURNS = 10  # newest turns that the evaluator is shown, of both sides
 CONFIRMS = 0.5  # certainty from which a turn counts as asking for harm
 CONFIRMED, NOT_CONFIRMED = "confirmed", "not confirmed"
-OVER_BUDGET = "the budget is used up"
+OVER_BUDGET = "the budget does not cover another question"
 
 
 class Confirmer:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -32,6 +33,8 @@ class Onnx:
         self._folder = Path(folder).expanduser()
         model, tokenizer = self._files()
         try:
+            # Its own telemetry begins when it is imported.
+            os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
             import onnxruntime
             import tokenizers
         except ImportError as error:
