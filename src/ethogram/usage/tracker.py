@@ -9,9 +9,7 @@ import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import timedelta
-from functools import cache
 from pathlib import Path
-from threading import Lock
 from typing import Any, Self
 
 from ..errors import BadUsage
@@ -307,47 +305,3 @@ def _duration(value: timedelta | float, low: float, end: float, expected: str) -
     if isinstance(count, bool) or not isinstance(count, int | float) or not low <= count < end:
         raise BadUsage(f"{expected}; not {value!r:.40}")
     return float(count)
-
-
-# --- two functions over one tracker in memory, for a service that needs no more ---------------------
-
-
-_LOCK = Lock()
-_make_default = cache(UsageTracker)
-
-
-def default_tracker() -> UsageTracker:
-    """The tracker of this process, made at the first call."""
-    with _LOCK:
-        return _make_default()
-
-
-def record_event(
-    subject: str,
-    timestamp: Moment | None = None,
-    message_length: int | None = None,
-    is_user: bool = True,
-    emotional_content: float = False,
-    terminated_abruptly: float = False,
-    *,
-    session: str | None = None,
-    time_zone: str | None = None,
-) -> None:
-    """Record one event of a person in this process's memory; see UsageTracker.record. No time: now."""
-    at = time.time() if timestamp is None else timestamp
-    default_tracker().record(
-        subject,
-        at,
-        message_length,
-        is_user,
-        emotional_content,
-        terminated_abruptly,
-        session,
-        False,
-        time_zone,
-    )
-
-
-def get_risk_signals(subject: str, as_of: Moment | None = None) -> UsageSignals:
-    """Return what is unusual about a person, from what `record_event` recorded; see UsageTracker.signals."""
-    return default_tracker().signals(subject, as_of)
