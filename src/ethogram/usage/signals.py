@@ -19,7 +19,7 @@ from .fusion import behavioural_score
 from .night import late_night
 from .sessions import is_closed, read_sessions
 from .settings import Settings
-from .summary import EMPTY, Summary
+from .summary import EMPTY, Summary, count_of
 from .trends import message_length, session_trend
 from .withdrawal import withdrawal
 
@@ -105,7 +105,7 @@ def signals(
     # A session that is only a mark of the service has no length.
     closed = [session for session in sessions if session.events and is_closed(session, as_of, settings)]
     findings = (
-        *frequency(days, cohort, settings),
+        *frequency(days, cohort, settings, count_of(state, today)),
         *withdrawal(days, cohort, settings, is_here=is_here),
         late_night(state, today, cohort, settings),
         session_trend(closed, as_of, settings),
