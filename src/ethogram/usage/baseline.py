@@ -15,7 +15,7 @@ from .summary import DAYS, Summary, read_days
 MAX_SILENCE = 365
 """Days of a silence that count."""
 BUSY = 2.0
-"""Times a usual day's messages above which a day that is not over is tested: less is never far from ordinary."""
+"""Times a usual day above which a day that is not over is tested: less is never far from ordinary."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +116,8 @@ def frequency(days: Daily, cohort: Cohort, settings: Settings, today: int = 0) -
     never unusual; `withdrawal` looks at several.
     """
     past = Daily(days.first, days.events[:-1], days.active[:-1])
-    usual, usual_today = (expect_day(item, cohort, settings) for item in (past, days))
+    usual = expect_day(past, cohort, settings)
+    usual_today = expect_day(days, cohort, settings) if today else None
     seen = days.events[-1] if days.events else 0
     is_burst = False
     if usual_today is not None and today > BUSY * usual_today.mean:

@@ -16,6 +16,7 @@ from .clock import DAY, day_of
 from .cohort import COHORTS, Cohort
 from .finding import SEVERITIES, Finding
 from .fusion import behavioural_score
+from .hours import hours_change
 from .night import late_night
 from .sessions import is_closed, read_sessions
 from .settings import Settings
@@ -108,6 +109,7 @@ def signals(
         *frequency(days, cohort, settings, count_of(state, today)),
         *withdrawal(days, cohort, settings, is_here=is_here),
         late_night(state, today, cohort, settings),
+        hours_change(state, today, settings),
         session_trend(closed, as_of, settings),
         return_after_absence(state, as_of, cohort, settings),
         abrupt_termination(sessions, as_of, settings),
