@@ -25,7 +25,7 @@ def known(hours: dict[int, list[float]], zone: str | None) -> Summary:
 
 @pytest.mark.parametrize("usual", USUAL.values(), ids=USUAL)
 def test_a_move_of_everything_into_the_night_is_told_with_a_zone_and_without(usual):
-    hours = {day: usual for day in range(30)} | {30 + day: [26.2, 27.2, 28.2] for day in range(7)}
+    hours = dict.fromkeys(range(30), usual) | {30 + day: [26.2, 27.2, 28.2] for day in range(7)}
     as_of = (FIRST + 37) * DAY + 6 * HOUR
     zoned = signals(known(hours, "UTC"), as_of)
     assert zoned.findings["late_night"].severity == "medium"
@@ -40,7 +40,7 @@ def test_a_move_of_everything_into_the_night_is_told_with_a_zone_and_without(usu
 
 
 def test_what_cannot_be_judged_without_a_zone_is_said():
-    hours = {day: USUAL["mornings"] for day in range(30)} | {30 + day: [26.2, 27.2, 28.2] for day in range(7)}
+    hours = dict.fromkeys(range(30), USUAL["mornings"]) | {30 + day: [26.2, 27.2, 28.2] for day in range(7)}
     night = signals(known(hours, None), (FIRST + 37) * DAY + 6 * HOUR).findings["late_night"]
     assert night.status == "insufficient"
     assert "the time zone is not known, so 0% to 100% may have been at night" in night.sentence

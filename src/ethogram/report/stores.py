@@ -87,13 +87,16 @@ def mentions_line(mentions: Mapping[str, int], placeholder: str | None) -> str:
 # --- usage ----------------------------------------------------------------------------------
 
 
-def recorded_lines(done: Mapping[str, int], store: str) -> Iterator[str]:
-    """What was recorded."""
+def recorded_lines(done: Mapping[str, int], store: str, retention_days: float, days: int) -> Iterator[str]:
+    """What was recorded; `days` are those from the oldest event to the newest of all."""
     yield f"{plural(done['added'], 'event')} recorded in {store}."
     if done["known"]:
         yield f"Already known: {plural(done['known'], 'event')}"
     if done["not_by_person"]:
         yield f"Skipped, not by the person: {plural(done['not_by_person'], 'event')}"
+    if done["too_old"]:
+        old = f"{plural(done['too_old'], 'event')} over {retention_days:g} days before the newest"
+        yield f"Not stored: {old}. To keep them, record into a new store with --retention {days}d."
 
 
 def usage_lines(subject: str, signals: UsageSignals) -> Iterator[str]:

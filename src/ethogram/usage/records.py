@@ -105,6 +105,10 @@ class UsageRecorded(RecordStruct):
     known: Count
     not_by_person: Count
     bad: Count
+    too_old: Count
+    """Events from before the retention, which were not stored."""
+    removed: Removed
+    """What was stored before and is older than the retention now."""
 
 
 class UsageStoreRecord(RecordStruct):

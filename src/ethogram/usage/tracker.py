@@ -117,10 +117,10 @@ class UsageTracker:
         """Record many events and return how many were new, and how many of this source were stored before.
 
         Each event has the arguments of `record`; `name` stands for the source. Interrupted, the same call
-        continues where it was.
+        continues where it was. Events before `kept_from(events)` are left out.
         """
         self._check_open()
-        store, now = self._store, self._clock()
+        store, now, oldest = self._store, self._clock(), self.kept_from(events)
         base = store.keys.base("file", name)
         new, done = 0, store.done(base)
         begun = done
@@ -129,10 +129,20 @@ class UsageTracker:
             zoned = ({**item, "time_zone": item.get("time_zone") or self._zone} for item in piece)
             made = [make_event(store.keys, now + self._max_future, **item) for item in zoned]
             done += len(piece)
-            new += store.add([item for item in made if is_activity(item[1])], now, (base, done))
+            kept = [item for item in made if is_activity(item[1]) and item[1].at >= oldest]
+            new += store.add(kept, now, (base, done))
             if progress is not None:
                 progress(done, len(events))
         return new, begun
+
+    def kept_from(self, events: Sequence[dict[str, Any]]) -> int:
+        """Return the time, in seconds since 1970, before which `record_all` leaves these events out.
+
+        The retention counts back from the newest event of anybody, these included.
+        """
+        self._check_open()
+        newest = max((seconds(item["at"]) for item in events if item.get("is_user", True)), default=0.0)
+        return self._store.kept_from(newest, self._clock())
 
     def flush(self) -> None:
         """Write the events that wait. Where that fails nothing is lost: they wait still."""
@@ -150,20 +160,26 @@ class UsageTracker:
         return signals(EMPTY if person is None else person.state, at, **self._options)
 
     def sweep(
-        self, as_of: Moment | None = None, *, subjects: Iterable[str] | None = None, why: str | None = None
+        self,
+        as_of: Moment | None = None,
+        *,
+        subjects: Iterable[str] | None = None,
+        why: str | None = None,
+        tidy: bool = True,
     ) -> Iterator[News]:
         """Yield people with something unusual that was not reported yet, at severity low or above.
 
         By their names in the store, unless the ids are given: then only `subjects` are looked at. News count
         as reported once the caller asks for the next; after a kill in between they come again. What is too
-        old is removed first (see `tidy`).
+        old is removed first (see `tidy`), unless `tidy` is False.
         """
         self._check_open()
         at, words = self._moment(as_of), check_words(why, "why")
         chosen = None if subjects is None else list(subjects)
         for what, text in (("why", words), ("who", self._who)):
             check_ids(text, what, chosen or ())
-        self.tidy(at)
+        if tidy:
+            self.tidy(at)
         ids = None if chosen is None else {self._store.name(self._key_of(item)): item for item in chosen}
         whom = None if ids is None else [Pseudonym(name.hex()) for name in ids]
         self._log("sweep", None, words)
@@ -215,6 +231,11 @@ class UsageTracker:
         ).to_dict()
 
     # --- removing ---------------------------------------------------------------------------
+
+    @property
+    def newest(self) -> float:
+        """Seconds since 1970 of the newest event of anybody, up to half an hour more; 0: there is none."""
+        return self._store.newest
 
     def tidy(self, as_of: Moment | None = None) -> Removed:
         """Remove whatever is older than the retention, counted back from the newest event.
