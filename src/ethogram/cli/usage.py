@@ -19,10 +19,11 @@ from ..models import Event, format_time, moment
 from ..report.stores import look_line, news_lines, people_and_events, recorded_lines, usage_lines
 from ..report.wording import plural, printable
 from ..store import open_store
-from ..usage import fuse, helpline
+from ..usage import fuse
 from ..usage.clock import DAY
 from ..usage.cohort import find_cohort, format_cohort
 from ..usage.event import arguments_of, make_event
+from ..usage.helpline import find_helpline
 from ..usage.pseudonym import VARIABLE, new_keys, read_keys, write_keys
 from ..usage.records import (
     PeopleByLevel,
@@ -174,7 +175,7 @@ def signals(
     at = o.moment(as_of, "--as-of") or o.now().replace(microsecond=0)
     settings = o.load_config(config).settings
     usage, scores = settings.usage, parse_scores(score)
-    line = helpline(usage["helplines"], region or usage["region"])
+    line = find_helpline(usage["helplines"], region or usage["region"])
     how: dict[str, Any] = {"weights": usage["weights"], "explicit_crisis": crisis}
     is_fused = bool(score) or crisis is not None
     if is_fused:
@@ -229,7 +230,7 @@ def sweep(
     at = o.moment(as_of, "--as-of") or o.now().replace(microsecond=0)
     ids = read_ids(subjects) if subjects else None
     settings = o.load_config(config).settings
-    line = helpline(settings.usage["helplines"], region or settings.usage["region"])
+    line = find_helpline(settings.usage["helplines"], region or settings.usage["region"])
     severities: dict[str, int] = dict.fromkeys(SEVERITIES, 0)
     with open_tracker(store, key, who, **measured_by(settings)) as tracker:
         is_old = not as_of and 0 < tracker.newest < at.timestamp() - OLD
