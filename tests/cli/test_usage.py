@@ -395,3 +395,15 @@ def test_a_sweep_of_old_data_warns_and_removes_nothing(folder, capsys):
     written = capsys.readouterr()
     assert not written.err
     assert "Removed after the retention period" in written.out
+
+
+def test_a_sweep_says_what_it_could_not_judge(recorded, capsys):
+    (recorded / "new.csv").write_text("subject,at\nbo,2026-09-29T10:00:00Z\n")
+    run("usage", "record", "new.csv", "--store", "usage.db")
+    capsys.readouterr()
+    run("usage", "sweep", "--store", "usage.db", "--as-of", "2026-09-29T12:00:00Z", "--json")
+    *_, end = records(capsys)
+    assert end["looked_at"] == 2
+    assert end["not_judged"]["withdrawal"] == end["not_judged"]["late_night"] == 1
+    run("usage", "sweep", "--store", "usage.db", "--as-of", "2026-09-29T12:00:00Z")
+    assert "Too little data to judge, of 2 people: " in capsys.readouterr().out

@@ -16,7 +16,14 @@ import click
 
 from ..errors import BadUsage
 from ..models import Event, format_time, moment
-from ..report.stores import look_line, news_lines, people_and_events, recorded_lines, usage_lines
+from ..report.stores import (
+    look_line,
+    news_lines,
+    not_judged_lines,
+    people_and_events,
+    recorded_lines,
+    usage_lines,
+)
 from ..report.wording import plural, printable
 from ..store import open_store
 from ..usage import fuse
@@ -36,6 +43,7 @@ from ..usage.records import (
 )
 from ..usage.rotation import rotate
 from ..usage.settings import Settings as Limits
+from ..usage.signals import Looked
 from ..usage.store import is_usage_store
 from ..usage.tables import Removed as Gone
 from ..usage.tracker import UsageTracker
@@ -232,6 +240,7 @@ def sweep(
     settings = o.load_config(config).settings
     line = find_helpline(settings.usage["helplines"], region or settings.usage["region"])
     severities: dict[str, int] = dict.fromkeys(SEVERITIES, 0)
+    looked = Looked()
     with open_tracker(store, key, who, **measured_by(settings)) as tracker:
         is_old = not as_of and 0 < tracker.newest < at.timestamp() - OLD
         if is_old:
@@ -243,20 +252,21 @@ def sweep(
                 as_json=as_json,
             )
         gone = Removed(0, 0) if is_old else tracker.tidy(at)
-        for news in tracker.sweep(at, subjects=ids, why=why or None, tidy=not is_old):
+        for news in tracker.sweep(at, subjects=ids, why=why or None, tidy=not is_old, looked=looked):
             severities[news.severity] += 1
             emit([news.to_dict()], news_lines(news), as_json=as_json)
             # Only what the reader has received counts as reported.
             flush()
     if as_json:
         people, removed = PeopleByLevel(**severities), Removed(gone.people, gone.events)
-        write_json(UsageSweep(as_of=at, people=people, removed=removed, helpline=line))
+        counts = {"looked_at": looked.people, "not_judged": dict(sorted(looked.not_judged.items()))}
+        write_json(UsageSweep(as_of=at, people=people, removed=removed, **counts, helpline=line))
     elif not sum(severities.values()):
         write_line("No changes.")
     elif line is not None:
         write_line(f"To offer ({line.region}): {line.text}")
     if not as_json:
-        write_lines(removed_lines(gone))
+        write_lines([*not_judged_lines(looked), *removed_lines(gone)])
     if fail_on and any(severities[severity] for severity in SEVERITIES[SEVERITIES.index(fail_on) :]):
         raise click.exceptions.Exit(o.FAIL)
 

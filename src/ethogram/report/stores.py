@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from ..app.importing import Imported
     from ..store.records import Info
     from ..usage import UsageSignals
-    from ..usage.signals import News
+    from ..usage.signals import Looked, News
 
 
 CLEAN_LATER = "Another program has the store open: run purge again when it has closed it."
@@ -116,6 +116,13 @@ def news_lines(news: News) -> Iterator[str]:
     """What is new about a person."""
     yield f"{news.severity.upper()} {clean(news.subject or news.person)} (score {news.signals.score:.2f})"
     yield from (f"  {finding.severity:<7}{finding.name}: {finding.sentence}" for finding in news.findings)
+
+
+def not_judged_lines(looked: Looked) -> Iterator[str]:
+    """What a sweep could not judge, and for how many people."""
+    if looked.not_judged:
+        counts = ", ".join(f"{name} {count:,}" for name, count in looked.not_judged.most_common())
+        yield f"Too little data to judge, of {plural(looked.people, 'person')}: {counts}"
 
 
 def look_line(look: Mapping[str, Any]) -> str:

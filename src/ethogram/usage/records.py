@@ -92,6 +92,9 @@ class UsageSweep(RecordStruct):
     people: PeopleByLevel
     removed: Removed
     """What was older than the retention."""
+    looked_at: Count
+    not_judged: Mapping[str, Count]
+    """For how many of these people a signal had too little data."""
     helpline: Helpline | None
 
 

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import math
 import zlib
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..models import moment
-from ..models.slotted import dataclass
+from ..models.slotted import dataclass, field
 from .absence import abrupt_termination, return_after_absence
 from .baseline import closed_days, frequency
 from .clock import DAY, day_of
 from .cohort import COHORTS, Cohort
 from .finding import SEVERITIES, Finding
-from .fusion import behavioural_score
+from .fusion import CAUSES, behavioural_score
 from .hours import hours_change
 from .night import late_night
 from .sessions import is_closed, read_sessions
@@ -117,6 +118,19 @@ def signals(
     )
     score, parts = behavioural_score(findings)
     return UsageSignals({finding.name: finding for finding in findings}, score, parts, cohort.version)
+
+
+@dataclass(slots=True)
+class Looked:
+    """How many people a sweep looked at, and for how many of them each signal could not be judged."""
+
+    people: int = 0
+    not_judged: Counter[str] = field(default_factory=Counter)
+
+    def add(self, current: UsageSignals) -> None:
+        """Count one person."""
+        self.people += 1
+        self.not_judged.update(name for name in CAUSES if not current.findings[name].is_ok)
 
 
 # --- news -----------------------------------------------------------------------------------

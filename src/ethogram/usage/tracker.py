@@ -20,7 +20,7 @@ from .event import MAX_FUTURE, Moment, check_name, check_zone, is_activity, make
 from .pseudonym import Keys, Pseudonym, find_keys, new_keys
 from .retention import own_data
 from .settings import Settings
-from .signals import Episode, News, UsageSignals, news_of, signals
+from .signals import Episode, Looked, News, UsageSignals, news_of, signals
 from .store import UsageStore, Who
 from .summary import EMPTY
 from .tables import Person, Removed
@@ -166,12 +166,14 @@ class UsageTracker:
         subjects: Iterable[str] | None = None,
         why: str | None = None,
         tidy: bool = True,
+        looked: Looked | None = None,
     ) -> Iterator[News]:
         """Yield people with something unusual that was not reported yet, at severity low or above.
 
         By their names in the store, unless the ids are given: then only `subjects` are looked at. News count
         as reported once the caller asks for the next; after a kill in between they come again. What is too
-        old is removed first (see `tidy`), unless `tidy` is False.
+        old is removed first (see `tidy`), unless `tidy` is False. `looked` counts people, and what could not be
+        judged.
         """
         self._check_open()
         at, words = self._moment(as_of), check_words(why, "why")
@@ -187,6 +189,8 @@ class UsageTracker:
         try:
             for person in self._store.people(whom):
                 current = signals(person.state, at, **self._options)
+                if looked is not None:
+                    looked.add(current)
                 new, episodes = news_of(current, person.episodes, at, person.state.newest)
                 if new:
                     # The line is written before the look, and the report is remembered after it.
