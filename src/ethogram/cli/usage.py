@@ -261,12 +261,11 @@ def sweep(
         people, removed = PeopleByLevel(**severities), Removed(gone.people, gone.events)
         counts = {"looked_at": looked.people, "not_judged": dict(sorted(looked.not_judged.items()))}
         write_json(UsageSweep(as_of=at, people=people, removed=removed, **counts, helpline=line))
-    elif not sum(severities.values()):
-        write_line("No changes.")
-    elif line is not None:
-        write_line(f"To offer ({line.region}): {line.text}")
-    if not as_json:
-        write_lines([*not_judged_lines(looked), *removed_lines(gone)])
+    else:
+        write_lines([*(() if sum(severities.values()) else ["No changes."]), *not_judged_lines(looked)])
+        if line is not None and sum(severities.values()):
+            write_line(f"To offer ({line.region}): {line.text}")
+        write_lines(removed_lines(gone))
     if fail_on and any(severities[severity] for severity in SEVERITIES[SEVERITIES.index(fail_on) :]):
         raise click.exceptions.Exit(o.FAIL)
 

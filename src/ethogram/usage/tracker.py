@@ -172,8 +172,8 @@ class UsageTracker:
 
         By their names in the store, unless the ids are given: then only `subjects` are looked at. News count
         as reported once the caller asks for the next; after a kill in between they come again. What is too
-        old is removed first (see `tidy`), unless `tidy` is False. `looked` counts people, and what could not be
-        judged.
+        old is removed first (see `tidy`), unless `tidy` is False. `looked` counts people and what could not
+        be judged.
         """
         self._check_open()
         at, words = self._moment(as_of), check_words(why, "why")
