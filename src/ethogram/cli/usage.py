@@ -259,11 +259,12 @@ def sweep(
             flush()
     if as_json:
         people, removed = PeopleByLevel(**severities), Removed(gone.people, gone.events)
-        counts = {"looked_at": looked.people, "not_judged": dict(sorted(looked.not_judged.items()))}
-        write_json(UsageSweep(as_of=at, people=people, removed=removed, **counts, helpline=line))
+        not_judged = dict(sorted(looked.not_judged.items()))
+        write_json(UsageSweep(at, people, removed, looked.people, not_judged, line))
     else:
-        write_lines([*(() if sum(severities.values()) else ["No changes."]), *not_judged_lines(looked)])
-        if line is not None and sum(severities.values()):
+        has_news = any(severities.values())
+        write_lines([*([] if has_news else ["No changes."]), *not_judged_lines(looked)])
+        if line is not None and has_news:
             write_line(f"To offer ({line.region}): {line.text}")
         write_lines(removed_lines(gone))
     if fail_on and any(severities[severity] for severity in SEVERITIES[SEVERITIES.index(fail_on) :]):
