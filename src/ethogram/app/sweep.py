@@ -125,7 +125,11 @@ class SweepJob:
         whose: set[Who] = {item.who for item in chunk}
         # Readings of these subjects may depend on what others did in a thread.
         events = self.store.columns(
-            whose, until=self.as_of, mates=self.reads_threads, without=not_read(self.programs)
+            whose,
+            until=self.as_of,
+            mates=self.reads_threads,
+            without=not_read(self.programs),
+            scorers=self.settings.scorers,
         )
         if copies:
             keys = events.values("source", "id")
