@@ -24,13 +24,27 @@ class Scored(NamedTuple):
 class Scores(Sql):
     """Scores of stored events."""
 
+    def scored_by(self, scorer: str) -> set[tuple[str, str]]:
+        """The events (source, id) that have scores by this scorer."""
+        query = """SELECT DISTINCT o.name, e.id FROM readings r JOIN events e ON e.key = r.event
+          JOIN sources o ON o.key = e.source WHERE r.scorer = :scorer"""
+        with self.reading() as connection:
+            return {(source, name) for source, name in run(connection, query, scorer=scorer).all()}
+
+    def has_texts(self) -> bool:
+        """Whether an event has a text."""
+        with self.reading() as connection:
+            return bool(
+                run(connection, "SELECT EXISTS (SELECT 1 FROM events WHERE text IS NOT NULL)").scalar()
+            )
+
     def add_scores(self, scored: Sequence[Scored]) -> int:
         """Add or replace scores in one commit; return how many events got some.
 
         An event is found by its source and id; where a file has no ids, by its source and content. The
         subjects count as changed, so that the next sweep checks them again.
         """
-        drop = "DELETE FROM readings WHERE event = :key AND signal = :signal AND scorer = :scorer"
+        drop = "DELETE FROM readings WHERE event = :key AND scorer = :scorer"
         changed: set[int] = set()
         events = 0
         with self.writing() as connection:
@@ -39,8 +53,8 @@ class Scores(Sql):
                 for item, found in zip(piece, keys, strict=True):
                     rows = [reading_values(reading) for reading in item.readings]
                     for key, subject in found:
-                        for signal, _, _, scorer, _ in rows:
-                            run(connection, drop, key=key, signal=signal, scorer=scorer)
+                        for scorer in {reading.scorer for reading in item.readings}:
+                            run(connection, drop, key=key, scorer=scorer)
                         insert_rows(connection, schema.readings, [(key, *row) for row in rows])
                         changed.add(subject)
                         events += 1
