@@ -215,7 +215,8 @@ def subject_records(
 
     with open_store(store) as opened:
         name = stored_name(opened, subject, key)
-        rows = [row.who for row in opened.subjects(name, stored_source(opened, source, key) or None)]
+        of = stored_source(opened, source, key) or None
+        rows = [row.who for row in (*opened.subjects(name, of), *opened.detected_subjects(name, of))]
         states = opened.states_of(name) if source in ("", TALKS) else []
         action = "export" if rows or states else "unknown"
         note_looks(opened, action, [name], at=o.now(), who=who, why=why, subject=subject)
