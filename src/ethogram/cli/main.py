@@ -26,6 +26,7 @@ COMMANDS: Mapping[str, Mapping[str, Target]] = {
         "why": "why:why",
     },
     "Live": {
+        "watch": "watch:watch",
         "sweep": "sweep:sweep",
         "hook": Group(
             "Watch a coding agent while it runs, and intervene.\n\n"
