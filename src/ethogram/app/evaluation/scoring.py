@@ -38,6 +38,7 @@ from ...patterns.library import Library
 from ..readings import measured_events, only_scorers
 from .questions import (
     INTERRUPTED,
+    LONGEST_HISTORY,
     OVER_BUDGET,
     WITH_HISTORY,
     InBatches,
@@ -246,6 +247,18 @@ def evaluate_events(
     return out
 
 
+def subject_history(earlier: Sequence[Event], paying: Paying, who: Key, at: datetime) -> dict[str, Any]:
+    """What a question about a message at a moment shows of its subject's newest events before it."""
+    earlier = earlier[-LONGEST_HISTORY:]
+    history = history_of(earlier)
+    if paying.detections is not None:
+        history["detections"] = paying.detections(earlier)
+    if paying.known is not None:
+        found = history.setdefault("detections", [])
+        found += [item for item in paying.known.detections(who, at) if item not in found]
+    return history
+
+
 def _evaluate_paid(
     events: Iterable[Event],
     questions: Sequence[Question],
@@ -276,14 +289,7 @@ def _evaluate_paid(
             ids, order = {event.id for event in own}, own[place].order
             others = (e for e in paying.known.events(who) if e.order < order and e.id not in ids)
             earlier = sorted((*earlier, *others), key=lambda event: event.order)
-        history = history_of(earlier)
-        if paying.detections is not None:
-            history["detections"] = paying.detections(earlier)
-        if paying.known is not None:
-            found = history.setdefault("detections", [])
-            known = paying.known.detections(who, own[place].at)
-            found += [item for item in known if item not in found]
-        return replace(question, history=history)
+        return replace(question, history=subject_history(earlier, paying, who, own[place].at))
 
     run = QuestionRun(
         questions,
