@@ -1,7 +1,7 @@
 """Registries of plug-ins: a plug-in is one new file with one decorator.
 
 A registry imports every module of its folder, then the entry points of its group (`ethogram.signals`,
-`ethogram.adapters`, ...), by which other packages add to it.
+`ethogram.adapters`, ...), by which other packages add to it. `load_file` runs a file that the user named.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from .errors import BadUsage, EthogramError, did_you_mean
+from .errors import BadUsage, EthogramError, Fault, did_you_mean
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -124,6 +124,48 @@ def _loaded(point: EntryPoint) -> Any:
             f"the plug-in {point.name!r}{whose} ({point.group}: {point.value}) cannot be loaded; "
             f"repair the package or uninstall it: {reason:.200}"
         ) from error
+
+
+def load_file(path: str) -> None:
+    """Run a Python file that registers plug-ins, once per process; BadUsage says what is wrong with it.
+
+    Call it only with a path from the user's own command line or code, never with one from a settings file.
+    """
+    import hashlib
+    from pathlib import Path
+    from types import ModuleType
+
+    file = Path(path)
+    if file.suffix != ".py" or not file.is_file():
+        what = "expected a Python file (.py)" if file.suffix != ".py" else "no such file"
+        raise BadUsage([Fault(path, 0, 0, what)])
+    name = f"ethogram_plugin_{hashlib.sha256(str(file.resolve()).encode()).hexdigest()[:16]}"
+    if name in sys.modules:
+        return
+    module = ModuleType(name)
+    module.__file__ = str(file)
+    sys.modules[name] = module
+    try:
+        # Without the import system, which would write a cache beside the user's file.
+        exec(compile(file.read_bytes(), str(file), "exec"), vars(module))
+    except BaseException as error:
+        del sys.modules[name]
+        if isinstance(error, EthogramError) or not isinstance(error, Exception):
+            raise
+        reason = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+        raise BadUsage([Fault(path, _line_in(error, str(file)), 0, f"{reason:.300}")]) from error
+
+
+def _line_in(error: Exception, file: str) -> int:
+    """The line of a file at which an error was raised; 0 where it was raised elsewhere."""
+    if isinstance(error, SyntaxError):
+        return error.lineno or 0
+    line, trace = 0, error.__traceback__
+    while trace is not None:
+        if trace.tb_frame.f_code.co_filename == file:
+            line = trace.tb_lineno
+        trace = trace.tb_next
+    return line
 
 
 def _origin(item: object) -> str:

@@ -40,6 +40,7 @@ def analyze(
     scoring: o.ScoringOptions = o.NO_SCORING,
     run: o.RunOptions = o.NO_RUN,
     parameters: o.Parameters = o.NONE,
+    plugins: o.Plugins = o.NONE,
 ) -> None:
     """Detect patterns in files of events."""
     if not paths and not store:

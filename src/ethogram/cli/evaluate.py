@@ -90,6 +90,7 @@ def evaluate(
     config: o.Config = "",
     source: o.Source = "",
     scoring: o.ScoringOptions = o.NO_SCORING,
+    plugins: o.Plugins = o.NONE,
 ) -> None:
     """Score flagged messages: twelve traits and their indicators.
 

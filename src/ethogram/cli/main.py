@@ -70,6 +70,7 @@ COMMANDS: Mapping[str, Mapping[str, Target]] = {
         "signals": Group(
             "List signals, and the lexicon and evaluators that measure them.",
             list="signals:list_names",
+            try_="signals:try_samples",
             lexicon="signals:lexicon",
             measure_lexicon="signals:measure_lexicon",
             evaluators="signals:evaluators",

@@ -86,6 +86,29 @@ Parameters = Annotated[
     opt("Override a pattern parameter.", "--set", metavar="PATTERN.PARAMETER=NUMBER", panel=ADVANCED),
 ]
 
+
+
+def _load_plugins(context: click.Context, param: click.Parameter, value: Sequence[str]) -> Sequence[str]:
+    from .. import registry
+
+    for path in value:
+        registry.load_file(path)
+    return value
+
+
+Plugins = Annotated[
+    list[str],
+    opt(
+        "Run this Python file, which registers signals, evaluators or patterns.",
+        "--plugin",
+        metavar="FILE",
+        panel=ADVANCED,
+        callback=_load_plugins,
+        is_eager=True,
+    ),
+]
+"""Loaded when the command line is read, so commands need not look at it. No setting does the same."""
+
 # --- stores and people ----------------------------------------------------------------------
 
 StoreUrl = Annotated[str, opt("Use this store: a path or sqlite:///path.", "--store", metavar="URL")]

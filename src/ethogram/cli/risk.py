@@ -52,6 +52,7 @@ def assess(
     scorers: o.Scorers = o.NONE,
     run: o.RunOptions = o.NO_RUN,
     parameters: o.Parameters = o.NONE,
+    plugins: o.Plugins = o.NONE,
 ) -> None:
     """Rank runs and histories by risk, and say what to do."""
     options = o.InputOptions(

@@ -50,6 +50,7 @@ def sweep(
     ] = "",
     scoring: o.ScoringOptions = o.NO_SCORING,
     parameters: o.Parameters = o.NONE,
+    plugins: o.Plugins = o.NONE,
 ) -> None:
     """Check subjects with something new in a store; report changes once."""
     options = o.InputOptions((), as_of, config, "", False, scorers, parameters, fail_on, as_json)

@@ -63,6 +63,7 @@ def watch(
     scorers: o.Scorers = o.NONE,
     run: o.RunOptions = o.NO_RUN,
     parameters: o.Parameters = o.NONE,
+    plugins: o.Plugins = o.NONE,
 ) -> None:
     """Follow growing files and report detections as they happen.
 
