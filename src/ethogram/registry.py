@@ -16,6 +16,7 @@ from .errors import BadUsage, EthogramError, Fault, did_you_mean
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
+    from pathlib import Path
 
 
 T = TypeVar("T")
@@ -131,41 +132,54 @@ def load_file(path: str) -> None:
 
     Call it only with a path from the user's own command line or code, never with one from a settings file.
     """
-    import hashlib
     from pathlib import Path
-    from types import ModuleType
 
     file = Path(path)
     if file.suffix != ".py" or not file.is_file():
         what = "expected a Python file (.py)" if file.suffix != ".py" else "no such file"
         raise BadUsage([Fault(path, 0, 0, what)])
-    name = f"ethogram_plugin_{hashlib.sha256(str(file.resolve()).encode()).hexdigest()[:16]}"
-    if name in sys.modules:
-        return
-    module = ModuleType(name)
-    module.__file__ = str(file)
+    if module_name(file) not in sys.modules:
+        run_file(file)
+
+
+def module_name(path: Path) -> str:
+    """The name under which the code of a file is imported."""
+    import hashlib
+
+    return f"ethogram_code_{hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:16]}"
+
+
+def run_file(path: Path) -> None:
+    """Run a Python file that the user named, as a module of its own; BadUsage with the line that failed."""
+    import importlib.util
+
+    name = module_name(path)
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise BadUsage([Fault(str(path), 0, 0, "is not a Python file")])
+    module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
+    writes, sys.dont_write_bytecode = sys.dont_write_bytecode, True  # no cache beside the user's file
     try:
-        # Without the import system, which would write a cache beside the user's file.
-        exec(compile(file.read_bytes(), str(file), "exec"), vars(module))
+        spec.loader.exec_module(module)
     except BaseException as error:
         del sys.modules[name]
         if isinstance(error, EthogramError) or not isinstance(error, Exception):
             raise
-        reason = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-        raise BadUsage([Fault(path, _line_in(error, str(file)), 0, f"{reason:.300}")]) from error
+        line = getattr(error, "lineno", 0) or _line_in(path, error)
+        text = f"{type(error).__name__}: {error}"
+        raise BadUsage([Fault(str(path), line, 0, f"cannot be run: {text:.200}")]) from error
+    finally:
+        sys.dont_write_bytecode = writes
 
 
-def _line_in(error: Exception, file: str) -> int:
-    """The line of a file at which an error was raised; 0 where it was raised elsewhere."""
-    if isinstance(error, SyntaxError):
-        return error.lineno or 0
-    line, trace = 0, error.__traceback__
-    while trace is not None:
-        if trace.tb_frame.f_code.co_filename == file:
-            line = trace.tb_lineno
-        trace = trace.tb_next
-    return line
+def _line_in(path: Path, error: Exception) -> int:
+    """The line of the file at which an error was raised; 0 where it is not known."""
+    import traceback
+
+    frames = traceback.extract_tb(error.__traceback__)
+    lines = [item.lineno for item in frames if type(path)(item.filename).resolve() == path.resolve()]
+    return (lines[-1] or 0) if lines else 0
 
 
 def _origin(item: object) -> str:

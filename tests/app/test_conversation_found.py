@@ -1,4 +1,4 @@
-"""What a conversation finds is in its store: listed, weighed, reported by a sweep, purged with its subject."""
+"""What a conversation finds is in its store: listed, weighed, swept, and purged with its subject."""
 
 from __future__ import annotations
 

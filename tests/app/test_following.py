@@ -57,7 +57,11 @@ def expected(paths: Path, library: Library) -> dict[str, dict]:
     return {item.id: item.to_dict() for item in found}
 
 
-PEOPLE = [*warm_messages(), *turns("cy", [0.9, 0.9, 0.97, 0.1, 0.1], [4, 5, 6, 7, 8]), *warm_messages("di", (9, 10, 11, 12))]
+PEOPLE = [
+    *warm_messages(),
+    *turns("cy", [0.9, 0.9, 0.97, 0.1, 0.1], [4, 5, 6, 7, 8]),
+    *warm_messages("di", (9, 10, 11, 12)),
+]
 
 
 def test_each_change_is_reported_once_as_it_happens(path, library):

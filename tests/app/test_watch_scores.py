@@ -50,7 +50,9 @@ class Varied(Scripted):
     def evaluate(self, question: Question) -> Evaluation:
         rng = random.Random(question.key("varied"))
         answer = super().evaluate(question)
-        return Evaluation({trait: round(rng.random(), 3) for trait in answer.traits}, (), self.scorer, question.width, 0.01)
+        return Evaluation(
+            {trait: round(rng.random(), 3) for trait in answer.traits}, (), self.scorer, question.width, 0.01
+        )
 
 
 @pytest.fixture(autouse=True)
@@ -99,14 +101,19 @@ def test_a_saved_watch_routes_on_as_before(tmp_path):
     saved = json.loads(json.dumps(first.save()))
     second = Watch.load(saved, PATTERNS, evaluator="local", clock=lambda: NOW)
     second.observe_many(events[60:])
-    assert second.scores is not None and whole.scores is not None
+    assert second.scores is not None
+    assert whole.scores is not None
     assert second.scores.save() == whole.scores.save()
     assert not any(said in json.dumps(saved["scores"]) for said in SAID)
 
 
 def test_the_budget_is_never_exceeded(tmp_path):
     watch = Watch(
-        PATTERNS, evaluator=Varied(worst=0.02), budget=0.05, settings=settings(tmp_path, "c"), clock=lambda: NOW
+        PATTERNS,
+        evaluator=Varied(worst=0.02),
+        budget=0.05,
+        settings=settings(tmp_path, "c"),
+        clock=lambda: NOW,
     )
     watch.observe_many(talk(1))
     assert watch.scores is not None

@@ -84,8 +84,6 @@ def test_what_is_unknown_is_bad_usage(folder, capsys, args, words):
 
 
 def test_from_python(folder):
-    settings = ethogram.load_patterns(["patterns"])  # only to show that the files load
-    assert settings
     found = ethogram.detections("s.db", subject="di")
     assert [(item.pattern, item.subject, item.target) for item in found] == [("warm_then_cold", "di", "bo")]
     assert [item.subject for item in ethogram.detections("s.db", severity="high", limit=1)] == ["di"]

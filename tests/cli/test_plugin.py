@@ -45,7 +45,7 @@ def test_a_signal_is_tried_on_texts(folder, capsys):
     ("text", "words"),
     [
         ("x = (", "bad.py:1"),
-        ("\n\nx = 1 / 0\n", "bad.py:3: ZeroDivisionError: division by zero"),
+        ("\n\nx = 1 / 0\n", "bad.py:3: cannot be run: ZeroDivisionError: division by zero"),
         (SIGNAL.format(name="Bad Name"), "invalid signal name 'Bad Name'"),
         (SIGNAL.format(name="question"), "two signals are named 'question'"),
     ],

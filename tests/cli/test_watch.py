@@ -10,6 +10,7 @@ import sys
 import threading
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 from jsonschema import Draft202012Validator
@@ -80,7 +81,7 @@ def test_a_failed_command_is_said_and_ends_nothing(folder, capsys):
 
 
 class _Hook(BaseHTTPRequestHandler):
-    got: list[dict] = []
+    got: ClassVar[list[dict]] = []
 
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers["Content-Length"]))

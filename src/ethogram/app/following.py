@@ -154,7 +154,9 @@ class Follower:
             self._lose()
         files = self._files()
         self._stamps = _stamps(files, {})
-        return [replace(file, size=self._stamps[file.path].size) for file in files if file.path in self._stamps]
+        return [
+            replace(file, size=self._stamps[file.path].size) for file in files if file.path in self._stamps
+        ]
 
     def _lose(self) -> None:
         """Note that content is gone: what was found in it stays as it was."""
@@ -162,7 +164,7 @@ class Follower:
             self._lost_before = micros(self._newest) + 1
 
     def _gathered(self, files: Sequence[InputFile], now: datetime, *, whole: bool) -> Batch | OnDisk:
-        """The events of whole lines; of the whole files where lines make no sense, as in one JSON document."""
+        """The events of whole lines; of the whole files where lines make no sense, as in a document."""
         full = [replace(file, end=None if whole else file.size) for file in files]
         cut = full if whole else [replace(file, end=_whole_lines(file)) for file in files]
         if cut == full:

@@ -244,7 +244,10 @@ def _signal(name: str, values: list[Value], last: int) -> SignalContext:
 
 
 def find_subject(store: Store, name: str, source: str | None = None) -> SubjectRow:
-    """The subject of that name, with events or detections; BadUsage where there is none, or one in each of several sources."""
+    """The subject of that name, with events or detections.
+
+    BadUsage where there is none, or one in each of several sources.
+    """
     rows = [*store.subjects(name, source), *store.detected_subjects(name, source)]
     if len(rows) == 1:
         return rows[0]

@@ -88,7 +88,9 @@ class Watch:
                 settings = settings_for(settings, item.scorer)
         elif budget is not None:
             raise BadUsage("budget needs an evaluator")
-        self._start(library.programs, chosen, settings, library.kinds, clock, cap, on_detection, mutes, scores)
+        self._start(
+            library.programs, chosen, settings, library.kinds, clock, cap, on_detection, mutes, scores
+        )
 
     def _start(
         self,

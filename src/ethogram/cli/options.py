@@ -87,7 +87,6 @@ Parameters = Annotated[
 ]
 
 
-
 def _load_plugins(context: click.Context, param: click.Parameter, value: Sequence[str]) -> Sequence[str]:
     from .. import registry
 
@@ -99,7 +98,7 @@ def _load_plugins(context: click.Context, param: click.Parameter, value: Sequenc
 Plugins = Annotated[
     list[str],
     opt(
-        "Run this Python file, which registers signals, evaluators or patterns.",
+        "Load signals, evaluators or patterns from a Python file.",
         "--plugin",
         metavar="FILE",
         panel=ADVANCED,

@@ -20,6 +20,7 @@ from ..app.sweep import sweep as run
 from ..config import Settings
 from ..errors import BadUsage
 from ..models.mute import Mute
+from ..patterns.library import Library
 from ..report.coverage import scored_line, untrusted_lines
 from ..report.text import sweep_parts
 from ..report.wording import plural

@@ -175,7 +175,7 @@ def _command(text: str) -> Sink:
         body = json.dumps(detection.to_dict(), ensure_ascii=True) + "\n"
         try:
             # Its output goes to standard error: ours may be read as JSON.
-            done = subprocess.run(  # noqa: S603 (the user named the program; nothing of it is from the input)
+            done = subprocess.run(
                 argv, input=body.encode(), stdout=sys.__stderr__, timeout=COMMAND_SECONDS, check=False
             )
         except (OSError, subprocess.TimeoutExpired) as error:

@@ -98,7 +98,6 @@ class Router:
         chosen = tier == "standard" and result.measured and is_sampled(name, self.sampled)
         return Route(event, result, tier, sampled=chosen, signals=signals)
 
-
     def _add(self, event: Event, result: Scan) -> tuple[str, tuple[ThreadSignal, ...]]:
         """The tier of a message in its thread, and what the thread shows with it."""
         if not event.thread:  # a thread of one message
@@ -132,7 +131,7 @@ class Router:
             (source, thread, subject): Watcher.load(subject, state)
             for source, thread, subject, state in saved["watchers"]
         }
-        self._seen = {(source, subject, mark): None for source, subject, mark in saved["seen"]}
+        self._seen = dict.fromkeys(saved["seen"])
 
 
 def is_sampled(name: str, share: float) -> bool:

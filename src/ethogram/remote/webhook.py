@@ -28,10 +28,8 @@ class _NoRedirects(urllib.request.HTTPRedirectHandler):
 class Webhook:
     """An address that gets one POST with a JSON body for each record.
 
-    >>> Webhook("http://example.org/hook")
-    Traceback (most recent call last):
-    ...
-    ethogram.errors.BadUsage: --webhook: the URL is http and not on this machine: texts and key could be read on the way; use https
+    >>> Webhook("https://example.org/hook").url
+    'https://example.org/hook'
     """
 
     def __init__(self, url: str, *, sleep: Callable[[float], None] = wait) -> None:
@@ -61,5 +59,6 @@ class Webhook:
                     break
             except (OSError, ValueError) as error:
                 reason = getattr(error, "reason", error)
-                why = f"no connection to the server ({getattr(reason, 'strerror', None) or type(reason).__name__})"
+                cause = getattr(reason, "strerror", None) or type(reason).__name__
+                why = f"no connection to the server ({cause})"
         return why

@@ -54,7 +54,8 @@ def score(evaluator: str | Evaluator, texts: Sequence[str], tier: str = "focused
     """
     item = make_evaluator(evaluator) if isinstance(evaluator, str) else evaluator
     questions = [
-        Question("testing", f"e{n}", "sample", text, scan(text), tier) for n, text in enumerate(texts, start=1)
+        Question("testing", f"e{n}", "sample", text, scan(text), tier)
+        for n, text in enumerate(texts, start=1)
     ]
     answers = item.evaluate_many(questions)
     if len(answers) != len(questions):
