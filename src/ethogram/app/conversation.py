@@ -236,12 +236,12 @@ class Conversation:
 
     `embedder`: static (included), onnx:FOLDER, openai:MODEL@URL, None, or an object with `name` and
     `embed`; the settings name the default. `patterns` make detections; by default those of conversations
-    that are on. `store`, an open store or a file's path, saves state and detections after every turn; a
-    conversation of that id continues where it was. `memory` remembers the subject's risky topics from one
-    conversation to the next, there. `evaluator`, a language model by name or object, is asked about a turn
-    that would reach SUSPECT; unless it confirms that the turn asks for harm the mode stays at ELEVATED.
-    `budget` is in dollars, for all questions of this object. Safe for several threads. Only one object at a
-    time should write to an id in a store; of two, the last one wins.
+    that are on. `store`, an open store or a file's path, saves the state after every turn; a conversation
+    of that id continues where it was. `memory` remembers the subject's risky topics from one conversation to
+    the next, in the store. `evaluator`, a language model by name or object, is asked about a turn that would
+    reach SUSPECT; unless it confirms that the turn asks for harm the mode stays at ELEVATED. `budget` is in
+    dollars, for all questions of this object. Safe for several threads. Only one object at a time should
+    write to an id in a store; of two, the last one wins.
 
     >>> talk = Conversation("c1", subject="kim")
     >>> talk.turn("Should I bring an umbrella?").mode.name

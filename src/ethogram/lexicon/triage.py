@@ -131,7 +131,7 @@ class Router:
             (source, thread, subject): Watcher.load(subject, state)
             for source, thread, subject, state in saved["watchers"]
         }
-        self._seen = dict.fromkeys(saved["seen"])
+        self._seen = dict.fromkeys((source, subject, mark) for source, subject, mark in saved["seen"])
 
 
 def is_sampled(name: str, share: float) -> bool:
