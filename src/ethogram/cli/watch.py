@@ -82,10 +82,8 @@ def watch(
     settings, library = loaded.settings, load_library(patterns or None, loaded)
     mutes = options.mutes(loaded)
     with open_store(store, create=True) if store else nullcontext() as opened, Interrupts() as interrupts:
-        if opened is not None:
-            if opened.private() is not None:
-                raise BadUsage("this store keeps people under other names: a watch needs one that does not")
-            o.note_all(opened, "watch")
+        if opened is not None and opened.private() is not None:
+            raise BadUsage("this store keeps people under other names: a watch needs one that does not")
         follower = Follower(paths, library, settings, store=opened, skip_bad=skip_bad, mutes=mutes)
         grave = False
         for look in _looks(follower, interrupts, pause, idle, once=once):

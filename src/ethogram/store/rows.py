@@ -87,16 +87,16 @@ def event_of(
     subject: str,
     row: Row,
     measured: Iterable[Reading] = (),
-    scorers: Mapping[str, str] | None = None,
+    wanted: Mapping[str, str] | None = None,
 ) -> Event:
     """The event of a row's EVENT_FIELDS; readings it came with win over those measured later.
 
-    Readings by the wanted `scorers` win over both.
+    Readings by a `wanted` scorer win over both.
     """
     name, _, at, seq, timed, received, target, thread, session, reply_to, kind, text, attributes, json_ = row
     readings, scorers, widths = _read(json_)
     for item in measured:
-        if item.signal not in readings or is_preferred(item, scorers or {}):
+        if item.signal not in readings or is_preferred(item, wanted or {}):
             readings[item.signal] = item.value
             scorers[item.signal] = item.scorer
             widths.pop(item.signal, None)
