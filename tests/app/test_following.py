@@ -165,3 +165,36 @@ def test_a_document_without_lines_is_read_whole(path, library):
     follower = Follower([str(document)], library, Settings())
     assert look(follower) == [("new", "warm_then_cold", "ann")]
     assert standing(follower) == expected(document, library)
+
+
+def session() -> list[dict]:
+    """A session of Claude Code that runs the same failing command six times."""
+    common = {"sessionId": "s1", "cwd": "/p", "version": "2"}
+    told = {"role": "user", "content": "Fix the tests."}
+    made = [{"type": "user", "uuid": "r0", "timestamp": "2026-01-01T10:00:00Z", "message": told}]
+    for k in range(1, 7):
+        call = {"type": "tool_use", "id": f"c{k}", "name": "Bash", "input": {"command": "pytest -x"}}
+        failed = {"type": "tool_result", "tool_use_id": f"c{k}", "is_error": True, "content": "Exit code 1"}
+        for kind, role, uuid, parent, block in (
+            ("assistant", "assistant", f"a{k}", f"r{k - 1}", call),
+            ("user", "user", f"r{k}", f"a{k}", failed),
+        ):
+            message = {"id": f"m{k}", "role": role, "content": [block]}
+            at = f"2026-01-01T10:0{k}:{'00' if role == 'assistant' else '30'}Z"
+            made.append(
+                {"type": kind, "uuid": uuid, "parentUuid": parent, "timestamp": at, "message": message}
+            )
+    return [{**common, **line} for line in made]
+
+
+def test_a_transcript_is_followed_line_by_line(path):
+    library = load_patterns(["loop", "repetitive_errors"])
+    path.write_text("")
+    follower, seen = Follower([str(path)], library, Settings()), []
+    for line in session():
+        add(path, lines(line)[:-40])
+        assert look(follower) == []
+        add(path, lines(line)[-40:])
+        seen += look(follower)
+    assert seen[0][:2] == ("new", "loop")
+    assert standing(follower) == expected(path, library)
