@@ -1,7 +1,7 @@
 """Registries of plug-ins: a plug-in is one new file with one decorator.
 
 A registry imports every module of its folder, then the entry points of its group (`ethogram.signals`,
-`ethogram.adapters`, ...), by which other packages add to it.
+`ethogram.adapters`, ...), by which other packages add to it. `load_file` runs a file that the user named.
 """
 
 from __future__ import annotations
@@ -12,10 +12,11 @@ from collections.abc import Callable, Iterator
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from .errors import BadUsage, EthogramError, did_you_mean
+from .errors import BadUsage, EthogramError, Fault, did_you_mean
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
+    from pathlib import Path
 
 
 T = TypeVar("T")
@@ -124,6 +125,61 @@ def _loaded(point: EntryPoint) -> Any:
             f"the plug-in {point.name!r}{whose} ({point.group}: {point.value}) cannot be loaded; "
             f"repair the package or uninstall it: {reason:.200}"
         ) from error
+
+
+def load_file(path: str) -> None:
+    """Run a Python file that registers plug-ins, once per process; BadUsage says what is wrong with it.
+
+    Call it only with a path from the user's own command line or code, never with one from a settings file.
+    """
+    from pathlib import Path
+
+    file = Path(path)
+    if file.suffix != ".py" or not file.is_file():
+        what = "expected a Python file (.py)" if file.suffix != ".py" else "no such file"
+        raise BadUsage([Fault(path, 0, 0, what)])
+    if module_name(file) not in sys.modules:
+        run_file(file)
+
+
+def module_name(path: Path) -> str:
+    """The name under which the code of a file is imported."""
+    import hashlib
+
+    return f"ethogram_code_{hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:16]}"
+
+
+def run_file(path: Path) -> None:
+    """Run a Python file that the user named, as a module of its own; BadUsage with the line that failed."""
+    import importlib.util
+
+    name = module_name(path)
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise BadUsage([Fault(str(path), 0, 0, "is not a Python file")])
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    writes, sys.dont_write_bytecode = sys.dont_write_bytecode, True  # no cache beside the user's file
+    try:
+        spec.loader.exec_module(module)
+    except BaseException as error:
+        del sys.modules[name]
+        if isinstance(error, EthogramError) or not isinstance(error, Exception):
+            raise
+        line = getattr(error, "lineno", 0) or _line_in(path, error)
+        text = f"{type(error).__name__}: {error}"
+        raise BadUsage([Fault(str(path), line, 0, f"cannot be run: {text:.200}")]) from error
+    finally:
+        sys.dont_write_bytecode = writes
+
+
+def _line_in(path: Path, error: Exception) -> int:
+    """The line of the file at which an error was raised; 0 where it is not known."""
+    import traceback
+
+    frames = traceback.extract_tb(error.__traceback__)
+    lines = [item.lineno for item in frames if type(path)(item.filename).resolve() == path.resolve()]
+    return (lines[-1] or 0) if lines else 0
 
 
 def _origin(item: object) -> str:

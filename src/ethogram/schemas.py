@@ -50,6 +50,7 @@ RECORDS: dict[str, str] = {
     "not_measured": "app.evaluation.records:NotMeasuredRecord",
     "evaluate_summary": "app.evaluation.records:EvaluateSummary",
     "evaluator": "patterns.listing:EvaluatorRow",
+    "sample": "patterns.listing:SampleRow",
     "evaluators_compared": "app.evaluation.agreement:EvaluatorsCompared",
     "hook_status": "agents.hook.status:HookStatus",
     "hook_said": "agents.hook.status:HookSaid",

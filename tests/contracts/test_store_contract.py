@@ -17,6 +17,7 @@ from ethogram.models import Detection, Event, Evidence, Reading, Verdict
 from ethogram.risk.verdicts import Counts, Slot
 from ethogram.store import Store
 from ethogram.store.records import Clashes, Staged, Swept, SweptDetection, Try
+from ethogram.store.scores import Scored
 
 NAMES = registry.stores.names()
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -499,3 +500,83 @@ def test_a_purge_before_a_moment_takes_the_states_that_were_saved_before_it(stor
     assert [item.key for item in store.states_of("ann")] == ["new"]
     assert store.purge(before=NOON + HOUR).states == 1
     assert [item.key for item in store.states_of("ann")] == ["new"]
+
+
+def test_detections_are_found_newest_first_in_pages(store):
+    late = NOON + HOUR
+    made = [
+        found("d1", severity="high"),
+        found("d2", subject="cy", detected_at=late, pattern="spiral"),
+        found("d3", state="withdrawn"),
+        found("d4", status="shadow"),
+    ]
+    store.save_found([("new", item) for item in made], NOON)
+
+    def ids(**chosen) -> list[str]:
+        return [item.id for item in store.find_detections(**chosen)[0]]
+
+    assert ids() == ["d2", "d1"]
+    assert ids(patterns=["loop"]) == ids(subject="ann") == ids(severity="high") == ["d1"]
+    assert ids(since=late) == ["d2"]
+    assert ids(source="elsewhere") == []
+    assert (ids(limit=1), ids(limit=1, offset=1), ids(offset=2)) == (["d2"], ["d1"], [])
+    assert store.find_detections(limit=1)[1] == 2
+    assert store.detected_patterns() == ["loop", "spiral"]
+
+
+def test_detections_made_elsewhere_are_reported_by_the_next_sweep_unless_they_were(store):
+    store.save_found([("new", found("d1"))], NOON)
+    store.save_found([("new", found("d2"))], NOON, reported=True)
+    assert [change.detection.id for change in store.unreported()] == ["d1"]
+
+
+def test_subjects_with_detections_and_no_events_are_listed_apart(store):
+    store.add([event("a", subject="cy")])
+    store.save_found([("new", found("d1")), ("new", found("d2", subject="cy"))], NOON)
+    (row,) = store.detected_subjects()
+    assert (row.who, row.events, row.first_at, row.last_at) == (("input", "ann"), 0, NOON, NOON)
+    assert store.detected_subjects("cy") == store.detected_subjects(source="x") == []
+
+
+def test_scores_are_kept_side_by_side_and_the_wanted_one_is_read(store):
+    given = event("a", text="hello", readings={"manipulation": 0.1, "risk": 0.2})
+    store.add([given, event("b", 1, text="bye")], keep_text=True)
+    by = {
+        scorer: (Reading("manipulation", value, scorer, 4),) for scorer, value in (("x@1", 0.5), ("y@1", 0.7))
+    }
+    for readings in by.values():
+        assert store.add_scores([Scored(given, readings)]) == 1
+    assert store.add_scores([Scored(event("none", 9, text="?"), by["x@1"])]) == 0
+    assert store.scored_by("x@1") == {("input", "a")}
+    assert store.has_texts()
+    for scorers, value in (({}, 0.1), ({"*": "x@1"}, 0.5), ({"manipulation": "y@1"}, 0.7)):
+        for events in (store.events(scorers=scorers), store.columns(scorers=scorers)):
+            first = next(iter(events))
+            assert first.readings == {"manipulation": value, "risk": 0.2}
+            assert first.scorers.get("manipulation") == (
+                None if not scorers else next(iter(scorers.values()))
+            )
+
+
+def test_new_scores_replace_old_ones_and_mark_the_subject_as_changed(store):
+    one = event("a", text="hello")
+    store.add([one])
+    (before,) = store.subjects()
+    old = (Reading("manipulation", 0.5, "x@1"), Reading("deception", 0.4, "x@1"))
+    store.add_scores([Scored(one, old)])
+    store.add_scores([Scored(one, (Reading("manipulation", 0.6, "x@1"),))])
+    (stored,) = store.events(scorers={"*": "x@1"})
+    assert stored.readings == {"manipulation": 0.6}
+    (after,) = store.subjects()
+    assert after.changed > before.changed
+    store.add([event("b", 1)])
+    assert store.subjects()[0].changed > after.changed
+
+
+def test_an_event_without_its_id_is_found_by_its_content(store):
+    stored = event("a", text="hello", readings={"risk": 0.2})
+    store.add([stored])
+    other = replace(stored, id="another", seq=77)
+    assert store.add_scores([Scored(other, (Reading("manipulation", 0.6, "x@1"),))]) == 1
+    assert store.scored_by("x@1") == {("input", "a")}
+    assert not store.has_texts()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..config import Settings
 from ..engine.contagion import Notification
@@ -21,6 +21,9 @@ from ..models import Event, content_hash, default_id, micros, moment
 from ..patterns.catalogue import known_ranges
 from ..signals import Measurer, Options, plan
 from .readings import needed, only_scorers
+
+if TYPE_CHECKING:
+    from .evaluation.live import LiveScores
 
 REMEMBERED = 2_000
 """Newest ids of a source by which repeated events are recognized."""
@@ -133,8 +136,10 @@ class Intake:
         kinds: Mapping[str, str],
         clock: Callable[[], datetime],
         cap: int,
+        scores: LiveScores | None = None,
     ) -> None:
         self.live = Live(programs, cap)
+        self.scores = scores
         self.arrivals: dict[str, Arrivals] = {}
         self.newest: datetime | None = None
         self.late = self.repeated = self.refused = self.evicted = 0
@@ -151,7 +156,7 @@ class Intake:
         """The latest time an event may have, as of the last reading of the clock."""
         self._lateness = timedelta(microseconds=settings.lateness)
         self._most, self._since = settings.max_histories, 0
-        self._changes = self.measurer is not None or bool(settings.scorers)
+        self._changes = self.measurer is not None or bool(settings.scorers) or scores is not None
 
     def observe(self, value: Event | Mapping[str, Any]) -> list[Notification]:
         """What follows from an event, or from the one that a dict describes.
@@ -293,6 +298,8 @@ class Intake:
             changes += self.live.forget(*who, self._last(who[0]))
             if self.measurer is not None:
                 self.measurer.forget(*who)
+            if self.scores is not None:
+                self.scores.forget(*who)
         self.evicted += len(gone)
         changes += self.live.forget_joined(gone)
         for name in {source for source, _ in gone} - {source for source, _ in order}:
@@ -307,6 +314,8 @@ class Intake:
         return 0 if last is None else micros(last[0])
 
     def _measured(self, event: Event) -> Event:
+        if self.scores is not None:
+            event = self.scores.add(event)
         scorers = self._settings.scorers
         if event.scorers or scorers:
             event = self._only(event)

@@ -9,7 +9,7 @@ from dataclasses import fields
 from datetime import UTC, datetime
 from pathlib import Path
 from threading import RLock
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..config import Settings
 from ..engine.combination import Combining
@@ -28,6 +28,10 @@ from .mute import FACTS
 from .mute import mutes as is_muted_by
 from .subject import Progress, progress_of
 
+if TYPE_CHECKING:
+    from ..evaluators.base import Evaluator
+    from .evaluation.live import LiveScores
+
 FORMAT = 3
 """Of a saved watch."""
 MOST_SAVED = 1_000
@@ -44,7 +48,9 @@ class Watch:
     """Watches subjects live. `observe` returns what opened, rose in severity or closed with an event.
 
     Patterns and settings are those of `analyze`, and so are the detections once `flush` was called. What one
-    of the `mutes` asks for is not reported but counted. `notes` says what could not be loaded. Thread-safe.
+    of the `mutes` asks for is not reported but counted. `evaluator`, a name or an object, scores messages as
+    they come, those that `analyze` would score, within `budget` dollars; `scores` has counts. `notes` says
+    what could not be loaded. Thread-safe.
 
     >>> watch = Watch(patterns=["echoed_instruction"])
     >>> event = {"at": "2026-01-01T12:00:00Z", "subject": "ann", "readings": {"MAN_INJECTION": 0.8}}
@@ -61,6 +67,8 @@ class Watch:
         clock: Callable[[], datetime] = _now,
         cap: int = CAP,
         mutes: Sequence[Mute] = (),
+        evaluator: str | Evaluator | None = None,
+        budget: float | None = None,
     ) -> None:
         settings = settings or Settings()
         library = patterns if isinstance(patterns, Library) else load_library(patterns, settings)
@@ -69,7 +77,20 @@ class Watch:
             raise BadUsage(
                 "mutes takes Mute records; ethogram.config.mutes.read_mutes reads them from a file"
             )
-        self._start(library.programs, chosen, settings, library.kinds, clock, cap, on_detection, mutes)
+        scores = None
+        if evaluator is not None:
+            from .evaluation.live import LiveScores
+            from .evaluation.scoring import evaluator_of, paying_for, settings_for
+
+            item = evaluator_of(settings, evaluator) if isinstance(evaluator, str) else evaluator
+            if item is not None:
+                scores = LiveScores(item, paying_for(item, settings, library, budget=budget))
+                settings = settings_for(settings, item.scorer)
+        elif budget is not None:
+            raise BadUsage("budget needs an evaluator")
+        self._start(
+            library.programs, chosen, settings, library.kinds, clock, cap, on_detection, mutes, scores
+        )
 
     def _start(
         self,
@@ -81,6 +102,7 @@ class Watch:
         cap: int,
         callback: Callback | None = None,
         mutes: Sequence[Mute] = (),
+        scores: LiveScores | None = None,
     ) -> None:
         self.settings = settings
         self.notes: list[str] = []
@@ -88,7 +110,7 @@ class Watch:
         """The newest detections of shadow patterns."""
         self.errors: deque[Exception] = deque(maxlen=MOST_SAVED)
         """The newest exceptions that callbacks raised."""
-        self._intake = Intake(programs, settings, kinds, clock, cap)
+        self._intake = Intake(programs, settings, kinds, clock, cap, scores)
         self._chosen, self._callback, self._clock = chosen, callback, clock
         self._mutes = tuple(mutes)
         self._muted: Counter[str] = Counter()
@@ -253,6 +275,11 @@ class Watch:
         return self._intake.unused
 
     @property
+    def scores(self) -> LiveScores | None:
+        """What was scored, and what stopped the evaluator; None without one."""
+        return self._intake.scores
+
+    @property
     def muted(self) -> dict[str, int]:
         """How many detections were muted, by the id of the entry."""
         return dict(self._muted)
@@ -291,6 +318,7 @@ class Watch:
                 "evicted": intake.evicted,
                 "order": [list(who) for who in intake.order],
                 "muted": self.muted,
+                "scores": None if intake.scores is None else intake.scores.save(),
                 "detections": table.rows,
             }
 
@@ -342,6 +370,8 @@ class Watch:
         self.notes += [
             f"{name}: saved under another version of the pattern; it starts empty" for name in lost
         ]
+        if intake.scores is not None and saved.get("scores") is not None:
+            intake.scores.load(saved["scores"])
         if intake.measurer is not None and saved["signals"] is not None:
             unused = intake.measurer.load(saved["signals"])
             self.notes += [f"signal {name}: saved by another version; it starts empty" for name in unused]

@@ -26,6 +26,7 @@ COMMANDS: Mapping[str, Mapping[str, Target]] = {
         "why": "why:why",
     },
     "Live": {
+        "watch": "watch:watch",
         "sweep": "sweep:sweep",
         "hook": Group(
             "Watch a coding agent while it runs, and intervene.\n\n"
@@ -69,6 +70,7 @@ COMMANDS: Mapping[str, Mapping[str, Target]] = {
         "signals": Group(
             "List signals, and the lexicon and evaluators that measure them.",
             list="signals:list_names",
+            try_="signals:try_samples",
             lexicon="signals:lexicon",
             measure_lexicon="signals:measure_lexicon",
             evaluators="signals:evaluators",
@@ -78,6 +80,7 @@ COMMANDS: Mapping[str, Mapping[str, Target]] = {
     "Store": {
         "risk": "risk:risk",
         "subject": "risk:subject",
+        "detections": "detections:detections",
         "store": Group(
             "Import, inspect, export and purge stored events.",
             import_="store:import_files",

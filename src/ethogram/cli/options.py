@@ -86,6 +86,28 @@ Parameters = Annotated[
     opt("Override a pattern parameter.", "--set", metavar="PATTERN.PARAMETER=NUMBER", panel=ADVANCED),
 ]
 
+
+def _load_plugins(context: click.Context, param: click.Parameter, value: Sequence[str]) -> Sequence[str]:
+    from .. import registry
+
+    for path in value:
+        registry.load_file(path)
+    return value
+
+
+Plugins = Annotated[
+    list[str],
+    opt(
+        "Load signals, evaluators or patterns from a Python file.",
+        "--plugin",
+        metavar="FILE",
+        panel=ADVANCED,
+        callback=_load_plugins,
+        is_eager=True,
+    ),
+]
+"""Loaded when the command line is read, so commands need not look at it. No setting does the same."""
+
 # --- stores and people ----------------------------------------------------------------------
 
 StoreUrl = Annotated[str, opt("Use this store: a path or sqlite:///path.", "--store", metavar="URL")]
@@ -224,6 +246,28 @@ def held(gathered: Batch | OnDisk) -> Iterator[None]:
 
     with gathered if isinstance(gathered, OnDisk) else nullcontext():
         yield
+
+
+@contextmanager
+def stdin_copy(paths: Sequence[str], again: object) -> Iterator[None]:
+    """Let standard input be read twice in the block, where it is one of the paths and `again` is set."""
+    if not again or "-" not in paths:
+        yield
+        return
+    import io
+    import shutil
+    import tempfile
+
+    standard = sys.stdin
+    with tempfile.TemporaryFile() as copy:
+        shutil.copyfileobj(standard.buffer, copy)
+        copy.seek(0)
+        sys.stdin = io.TextIOWrapper(copy, encoding="utf-8")
+        try:
+            yield
+        finally:
+            sys.stdin.detach()
+            sys.stdin = standard
 
 
 def latest_of(settings: Settings) -> datetime | None:

@@ -32,7 +32,7 @@ from ..patterns.settings_check import check_patterns
 from ..report.patterns import pattern_lines, pattern_rows
 from ..report.wording import plural, printable
 from .errors import BAD
-from .options import NONE, AsJson, Config, arg, load_config, opt
+from .options import NONE, AsJson, Config, Plugins, arg, load_config, opt
 from .output import emit, write_json, write_line, write_lines
 
 _WORDS = ("id", "author", "date", "modified", "description", "triage")
@@ -95,7 +95,9 @@ def lint(
         raise click.exceptions.Exit(BAD)
 
 
-def run_tests(selectors: Selectors = NONE, as_json: AsJson = False, config: Config = "") -> None:
+def run_tests(
+    selectors: Selectors = NONE, as_json: AsJson = False, config: Config = "", plugins: Plugins = NONE
+) -> None:
     """Run the examples in pattern files; fail where one fails."""
     from ..app import pattern_tests as testing
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from .. import registry
-from ..errors import BadUsage
+from ..errors import BadUsage, did_you_mean
 from ..models import INPUT_SCORER
 from ..patterns import catalogue
 from ..patterns.listing import AttributeRow, CategoryRow, EvaluatorRow, IndicatorRow, SignalRow, TableRow
@@ -35,6 +35,7 @@ def list_names(
     tables: Annotated[bool, o.opt("List the tables of weights.", "--tables")] = False,
     as_json: o.AsJson = False,
     config: o.Config = "",
+    plugins: o.Plugins = o.NONE,
 ) -> None:
     """List signals, indicators, attributes or tables."""
     lists: list[list[Any]] = []
@@ -182,10 +183,65 @@ def _messages(folder: Path) -> Iterator[tuple[str, str]]:
                         yield name, text
 
 
+# --- samples --------------------------------------------------------------------------------
+
+
+def try_samples(
+    name: Annotated[str, o.arg("Name a signal or an evaluator.", "NAME")],
+    texts: Annotated[list[str], o.arg("Try it on these texts, one after the other.", "TEXT")],
+    option: Annotated[
+        list[str], o.opt("Set an option of the evaluator.", "--option", metavar="NAME=VALUE")
+    ] = o.NONE,
+    as_json: o.AsJson = False,
+    config: o.Config = "",
+    plugins: o.Plugins = o.NONE,
+) -> None:
+    """Try a signal or an evaluator on sample texts.
+
+    An evaluator that costs money is asked, and paid, once for each text.
+    """
+    from ..app.evaluation.scoring import evaluator_of
+    from ..evaluators.base import Evaluation
+    from ..patterns.listing import SampleRow
+    from ..signals import Options
+    from ..testing import measure, score
+
+    settings, rows = o.load_config(config, as_json=as_json).settings, list[SampleRow]()
+    if not texts:
+        raise BadUsage("missing texts: name one or more to try it on")
+    if name in registry.signals:
+        if option:
+            raise BadUsage("--option is for evaluators")
+        values = measure(name, texts, Options.of(settings))
+        rows = [SampleRow(name=name, number=n, value=value) for n, value in enumerate(values, start=1)]
+    else:
+        known = [*registry.signals.names(), *registry.evaluators.names()]
+        if name not in registry.evaluators:
+            raise BadUsage(f"no signal or evaluator is named {name!r:.60}{did_you_mean(name, known)}")
+        evaluator = evaluator_of(settings, name, o.options_of(option))
+        assert evaluator is not None
+        for n, answer in enumerate(score(evaluator, texts), start=1):
+            if isinstance(answer, Evaluation):
+                found = {sign.id: sign.confidence for sign in answer.indicators}
+                rows.append(SampleRow(name=name, number=n, scores={**answer.traits, **found}))
+            else:
+                rows.append(SampleRow(name=name, number=n, reason=answer.reason))
+    emit(rows, (_sample_line(row) for row in rows), as_json=as_json)
+
+
+def _sample_line(row: Any) -> str:
+    if row.scores is not None:
+        told = ", ".join(f"{name} {value:.2f}" for name, value in row.scores.items() if value)
+        return printable(f"{row.number}. {told or 'all 0'}")
+    if row.reason is not None or row.value is None:
+        return printable(f"{row.number}. not measured{f': {row.reason}' if row.reason else ''}")
+    return printable(f"{row.number}. {row.value}")
+
+
 # --- evaluators -----------------------------------------------------------------------------
 
 
-def evaluators(as_json: o.AsJson = False) -> None:
+def evaluators(as_json: o.AsJson = False, plugins: o.Plugins = o.NONE) -> None:
     """List the evaluators, and what each needs."""
     rows = [
         (name, str(getattr(evaluator, "needs", "")), (getdoc(evaluator) or "").split("\n", 1)[0])
@@ -209,6 +265,7 @@ def compare(
     budget: o.Budget = None,
     sample: o.Sample = None,
     answers: o.AnswersFile = "",
+    plugins: o.Plugins = o.NONE,
 ) -> None:
     """Compare two evaluators on the same messages."""
     from ..app.analyze import load_library

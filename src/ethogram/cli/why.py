@@ -31,6 +31,7 @@ def why(
     source: o.Source = "",
     scorers: o.Scorers = o.NONE,
     parameters: o.Parameters = o.NONE,
+    plugins: o.Plugins = o.NONE,
 ) -> None:
     """Explain why a pattern did or did not match for a subject."""
     options = o.InputOptions(paths, as_of, config, source, skip_bad, scorers, parameters, as_json=as_json)

@@ -125,6 +125,30 @@ class Watcher:
         self.shown.update(signal.kind for signal in new)
         return self._tier(result.tier, already), new
 
+    def save(self) -> dict[str, Any]:
+        """The state as plain data."""
+        return {
+            "messages": self.messages,
+            "flags": self.flags,
+            "flagged": self.flagged,
+            "by_trait": dict(self.by_trait),
+            "shown": sorted(self.shown),
+            "rising": [list(item) for item in self._rising],
+            "on_trait": self._on_trait,
+            "states": [list(item) for item in self._states],
+        }
+
+    @classmethod
+    def load(cls, subject: str, saved: Mapping[str, Any]) -> Watcher:
+        watcher = cls(subject)
+        watcher.messages, watcher.flags = saved["messages"], saved["flags"]
+        watcher.flagged, watcher.by_trait = list(saved["flagged"]), Counter(saved["by_trait"])
+        watcher.shown = set(saved["shown"])
+        watcher._rising = [(index, count) for index, count in saved["rising"]]
+        watcher._on_trait = {trait: list(indices) for trait, indices in saved["on_trait"].items()}
+        watcher._states = [(index, state) for index, state in saved["states"]]
+        return watcher
+
     def _signals(self) -> Iterator[ThreadSignal]:
         if len(self._rising) >= RISING:
             yield self._signal("escalation", None, [index for index, _ in self._rising[-RISING:]])

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 from ..models import Event
 from ..models.slotted import dataclass
@@ -29,6 +29,10 @@ COSTS: Mapping[str, Mapping[str, tuple[float, float]]] = {
     "llm": {"focused": (0.01, 0.02), "deep": (0.02, 0.04), "deep_with_context": (0.04, 0.08)},
     "local": {"focused": (0.0, 0.0), "deep": (0.0, 0.0), "deep_with_context": (0.0, 0.0)},
 }  # dollars for one message, low and high
+
+
+K = TypeVar("K")
+V = TypeVar("V")
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,15 +72,17 @@ class Router:
     """Routes messages as they come.
 
     `sampled` is the share of messages without a flag that is evaluated or, by `subject`, of the subjects
-    whose messages all are.
+    whose messages all are. `most`, for streams without an end, is how many texts and threads are remembered;
+    those not seen for longest are forgotten.
     """
 
-    def __init__(self, sampled: float = SAMPLED, *, by: str = "message") -> None:
+    def __init__(self, sampled: float = SAMPLED, *, by: str = "message", most: int | None = None) -> None:
         self.sampled = sampled
         self._by_subject = by == "subject"
-        self._messages: Counter[tuple[str, str]] = Counter()
+        self._most = most
+        self._messages: dict[tuple[str, str], int] = {}
         self._watchers: dict[tuple[str, str, str], Watcher] = {}
-        self._seen: set[tuple[str, str, str]] = set()
+        self._seen: dict[tuple[str, str, str], None] = {}
 
     def route(self, event: Event) -> Route:
         """The route of a message; one without text is standard."""
@@ -84,15 +90,48 @@ class Router:
         if event.text is not None and (mark := fingerprint(event.text)) is not None:
             key = (event.source, event.subject, mark)
             if key in self._seen:
+                self._remember(self._seen, key, None)
                 return Route(event, result, "standard", copy=True)
-            self._seen.add(key)
-        thread = (event.source, event.thread or f"\0{event.id}")
-        watcher = self._watchers.setdefault((*thread, event.subject), Watcher(event.subject))
-        tier, signals = watcher.add(self._messages[thread], result)
-        self._messages[thread] += 1
+            self._remember(self._seen, key, None)
+        tier, signals = self._add(event, result)
         name = f"{event.source}\0{event.subject}" if self._by_subject else event.id
         chosen = tier == "standard" and result.measured and is_sampled(name, self.sampled)
         return Route(event, result, tier, sampled=chosen, signals=signals)
+
+    def _add(self, event: Event, result: Scan) -> tuple[str, tuple[ThreadSignal, ...]]:
+        """The tier of a message in its thread, and what the thread shows with it."""
+        if not event.thread:  # a thread of one message
+            return Watcher(event.subject).add(0, result)
+        thread = (event.source, event.thread)
+        watcher = self._watchers.get((*thread, event.subject)) or Watcher(event.subject)
+        self._remember(self._watchers, (*thread, event.subject), watcher)
+        index = self._messages.get(thread, 0)
+        self._remember(self._messages, thread, index + 1)
+        return watcher.add(index, result)
+
+    def _remember(self, memory: dict[K, V], key: K, value: V) -> None:
+        if self._most is not None:
+            memory.pop(key, None)
+            if len(memory) >= self._most:
+                del memory[next(iter(memory))]
+        memory[key] = value
+
+    def save(self) -> dict[str, Any]:
+        """What is remembered, as plain data without any text."""
+        return {
+            "messages": [[*key, count] for key, count in self._messages.items()],
+            "watchers": [[*key, watcher.save()] for key, watcher in self._watchers.items()],
+            "seen": [list(key) for key in self._seen],
+        }
+
+    def load(self, saved: Mapping[str, Any]) -> None:
+        """Continue from what was saved."""
+        self._messages = {(source, thread): count for source, thread, count in saved["messages"]}
+        self._watchers = {
+            (source, thread, subject): Watcher.load(subject, state)
+            for source, thread, subject, state in saved["watchers"]
+        }
+        self._seen = dict.fromkeys((source, subject, mark) for source, subject, mark in saved["seen"])
 
 
 def is_sampled(name: str, share: float) -> bool:

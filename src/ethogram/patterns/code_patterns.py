@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from .. import registry
-from ..errors import BadPattern, BadUsage, EthogramError, Fault
+from ..errors import BadPattern, BadUsage, Fault
 from ..language.ast import Signal
 from ..language.vocabulary import Vocabulary
 from ..language.yaml_source import read_yaml
@@ -115,31 +115,12 @@ def load_code(path: Path) -> tuple[str, ...]:
 
 
 def _run(path: Path) -> None:
-    import importlib.util
-    import sys
-
-    name = f"ethogram_code_{stable_hash(str(path.resolve()))[:12]}"
-    spec = importlib.util.spec_from_file_location(name, path)
-    if spec is None or spec.loader is None:
-        raise BadPattern([Fault(str(path), 0, 0, "is not a Python file")])
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
     try:
-        spec.loader.exec_module(module)
-    except EthogramError:
-        raise
-    except Exception as error:
-        line = getattr(error, "lineno", 0) or _line_in(path, error)
-        text = f"{type(error).__name__}: {error}"
-        raise BadPattern([Fault(str(path), line, 0, f"cannot be run: {text:.200}")]) from error
-
-
-def _line_in(path: Path, error: Exception) -> int:
-    """The line of the file at which an error was raised; 0 where it is not known."""
-    import traceback
-
-    lines = [item.lineno for item in traceback.extract_tb(error.__traceback__) if item.filename == str(path)]
-    return (lines[-1] or 0) if lines else 0
+        registry.run_file(path)
+    except BadUsage as error:
+        if error.__cause__ is None:
+            raise  # what the code itself says is wrong with its pattern
+        raise BadPattern(error.faults) from error
 
 
 def code_patterns() -> dict[str, CodePattern]:

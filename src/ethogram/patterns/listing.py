@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import msgspec
 
 from ..errors import Fault
-from ..fields import Amount, Count, Name, RecordStruct, Severity, Status, one_of
+from ..fields import Amount, Count, Name, Ratio, RecordStruct, Severity, Status, one_of
 from ..models.constants import EVIDENCE
 
 
@@ -194,6 +194,22 @@ class EvaluatorRow(RecordStruct):
     name: Name
     needs: str
     description: str
+
+
+class SampleRow(RecordStruct):
+    """What a signal or an evaluator says of one sample text."""
+
+    RECORD = "sample"
+
+    name: Name
+    number: Count
+    """Of the text, from 1."""
+    value: float | str | None = None
+    """The reading of a signal; null where it is not measured."""
+    scores: dict[str, Ratio] | None = None
+    """Traits and indicators by an evaluator."""
+    reason: str | None = None
+    """Why an evaluator gave no answer."""
 
 
 class Prompt(RecordStruct):

@@ -19,10 +19,12 @@ from ..files import sqlite
 from ..models import moment
 from . import store
 from .events import Events
+from .findings import Findings
 from .imports import Imports
 from .purge import Purges
 from .records import COUNTED, Info, SourceRow
 from .schema import SCHEMA
+from .scores import Scores
 from .sql import driver, named_errors, run
 from .states import Privacy, States
 from .sweeps import Sweeps
@@ -35,7 +37,7 @@ PRAGMAS = ("foreign_keys = ON", "cache_size = -65536", "secure_delete = OFF")
 
 
 @store("sqlite")
-class SQLiteStore(Imports, Events, Detections, Verdicts, Sweeps, States, Purges, Privacy):
+class SQLiteStore(Imports, Events, Scores, Detections, Findings, Verdicts, Sweeps, States, Purges, Privacy):
     """A file in WAL mode: one writes while others read, and a killed process leaves it whole.
 
     `synchronous=normal` loses nothing that was acknowledged when a process dies. When the power fails, the

@@ -1,4 +1,4 @@
-"""A kit for testing patterns, in files and in code: histories in a line, and what a pattern says of them.
+"""A kit for testing patterns, signals and evaluators: histories in a line, and what is said of them.
 
 >>> from ethogram.testing import action, assert_fires, assert_quiet, history
 >>> found = assert_fires("repetitive_errors", history("repetitive_errors"), severity="high")
@@ -12,6 +12,7 @@ from __future__ import annotations
 from ..patterns.register import forget
 from .check import assert_fires, assert_quiet, confidence, detections
 from .events import action, numbered, says
+from .samples import measure, score
 from .scenarios import SCENARIOS, history
 
 __all__ = [
@@ -23,6 +24,8 @@ __all__ = [
     "detections",
     "forget",
     "history",
+    "measure",
     "numbered",
     "says",
+    "score",
 ]

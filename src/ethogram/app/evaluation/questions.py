@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from ...evaluators.anthropic import Batches
 
 WITH_HISTORY = "deep_with_context"  # the tier that is shown its subject's history
+LONGEST_HISTORY = 400  # newest events of a subject that its history is made of
 LONGEST_THREAD = 400  # earlier messages of a thread held in memory; a prompt shows fewer
 POLL_SECONDS = 30.0
 BATCH_SIZE = 4_000  # a server takes 256 MB
@@ -58,26 +59,49 @@ def sampling_for(evaluator: Evaluator) -> Sampling:
     return Sampling() if evaluator.paid else Sampling(0.15, "subject")
 
 
+class Questions:
+    """Makes the question about each message that is worth one, as messages come.
+
+    `most`, for streams without an end, is how many threads and texts are remembered.
+    """
+
+    def __init__(self, sampling: Sampling, *, with_threads: bool, most: int | None = None) -> None:
+        self.router = Router(sampling.share, by=sampling.by, most=most)
+        self._with_threads, self._most = with_threads, most
+        self._threads: dict[tuple[str, str], list[PriorMessage]] = {}
+
+    def add(self, event: Event) -> tuple[Route, Question | None]:
+        """The route of the next event, and the question where it is worth one (without history)."""
+        route, question = self.router.route(event), None
+        if event.text is None:
+            return route, None
+        shown = self._with_threads and event.thread is not None
+        thread = self._thread((event.source, event.thread or "")) if shown else []
+        if route.depth is not None:
+            earlier = tuple(thread if route.prior < 0 else thread[-route.prior :] if route.prior else ())
+            question = Question(
+                event.source, event.id, event.subject, event.text, route.scan, route.tier, earlier
+            )
+        if shown:
+            thread.append((event.subject, event.text, route.scan))
+            del thread[:-LONGEST_THREAD]
+        return route, question
+
+    def _thread(self, key: tuple[str, str]) -> list[PriorMessage]:
+        thread = self._threads.pop(key, [])
+        if self._most is not None and len(self._threads) >= self._most:
+            del self._threads[next(iter(self._threads))]
+        self._threads[key] = thread
+        return thread
+
+
 def routed(
     events: Iterable[Event], sampling: Sampling, *, with_threads: bool
 ) -> Iterator[tuple[Event, Route, Question | None]]:
     """Every event in order with its route, and the question where it is worth one (without history)."""
-    router = Router(sampling.share, by=sampling.by)
-    threads: dict[tuple[str, str], list[PriorMessage]] = defaultdict(list)
+    questions = Questions(sampling, with_threads=with_threads)
     for event in events:
-        route, question = router.route(event), None
-        shown = with_threads and event.thread is not None
-        thread = threads[event.source, event.thread or ""] if shown else []
-        if event.text is not None:
-            if route.depth is not None:
-                earlier = tuple(thread if route.prior < 0 else thread[-route.prior :] if route.prior else ())
-                question = Question(
-                    event.source, event.id, event.subject, event.text, route.scan, route.tier, earlier
-                )
-            if shown:
-                thread.append((event.subject, event.text, route.scan))
-                del thread[:-LONGEST_THREAD]
-        yield event, route, question
+        yield event, *questions.add(event)
 
 
 def history_of(events: Sequence[Event]) -> dict[str, Any]:
