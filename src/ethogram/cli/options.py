@@ -88,7 +88,9 @@ Parameters = Annotated[
 
 # --- stores and people ----------------------------------------------------------------------
 
-StoreUrl = Annotated[str, opt("Use this store: a path or sqlite:///path.", "--store", metavar="URL")]
+StoreUrl = Annotated[
+    str, opt("Use this store: a path, or a URL such as postgresql://...", "--store", metavar="URL")
+]
 UsageStore = Annotated[str, opt("Use this store of usage.", "--store", metavar="FILE")]
 KeyFile = Annotated[
     str, opt("Read the pseudonym key (default: $ETHOGRAM_USAGE_KEY_FILE).", "--key", metavar="FILE")

@@ -11,7 +11,7 @@ import click
 
 from ..errors import BadUsage
 from ..files.sqlite import create
-from ..report.stores import imported_lines, info_lines, mentions_line, purged_lines
+from ..report.stores import copied_lines, imported_lines, info_lines, mentions_line, purged_lines
 from ..report.wording import plural
 from ..store import Store, open_store
 from ..store.records import TALKS, Purged
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from ..patterns.library import Library
 
 
+FORMATS = ("jsonl", "parquet", "neo4j-csv")
+"""Of `store export`."""
 UNCLEAN = 1
 """Exit code where copies of what was removed are left in the files."""
 
@@ -130,18 +132,53 @@ def export(
     store: o.StoreUrl,
     subject: Annotated[str, o.opt("Export this subject alone.", metavar="NAME")] = "",
     source: o.FromSource = "",
+    form: Annotated[str, o.opt("Write jsonl, parquet or neo4j-csv.", "--format", metavar="FORMAT")] = "jsonl",
+    output: Annotated[str, o.opt("Write this file (neo4j-csv: folder).", metavar="PATH")] = "",
 ) -> None:
-    """Write the events of a store as JSON lines, in order."""
+    """Write the events of a store as JSON lines, in order.
+
+    With --format neo4j-csv, nodes and relationships for neo4j-admin.
+    """
     from ..app.stored_events import stored_name
 
+    if form not in FORMATS:
+        raise BadUsage(f"invalid --format {form!r:.40}: expected {', '.join(FORMATS)}")
+    if bool(output) == (form == FORMATS[0]):
+        raise BadUsage("--output goes with --format parquet or neo4j-csv; JSON lines go to standard output")
     with open_store(store) as opened:
         o.note_all(opened, "export")
-        chosen = None
-        if subject or source:
-            name = stored_name(opened, subject, None) if subject else None
-            chosen = [row.who for row in opened.subjects(name, source or None)]
-        for event in opened.events(chosen):
-            write_json({"source": event.source, **event.to_dict()})
+        name = stored_name(opened, subject, None) if subject else None
+        if form == FORMATS[0]:
+            rows = opened.subjects(name, source or None) if subject or source else None
+            for event in opened.events(None if rows is None else [row.who for row in rows]):
+                write_json({"source": event.source, **event.to_dict()})
+            return
+        from ..app.moving import export_neo4j, export_parquet
+
+        chosen = opened.subjects(name, source or None)
+        try:
+            if form == "parquet":
+                write_line(f"{plural(export_parquet(opened, output, chosen), 'event')} written to {output}.")
+            else:
+                write_line(
+                    f"neo4j-admin database import full {' '.join(export_neo4j(opened, output, chosen))}"
+                )
+        except OSError as error:
+            raise BadUsage(f"{output} cannot be written: {error.strerror or error}") from None
+
+
+def copy(
+    origin: Annotated[str, o.arg("Copy this store.", "FROM")],
+    target: Annotated[str, o.arg("Copy into this new store.", "TO")],
+    as_json: o.AsJson = False,
+) -> None:
+    """Copy a store into a new one, of the same or another kind."""
+    from ..app.moving import copy_store
+
+    with open_store(origin) as opened, open_store(target, create=True) as new:
+        o.note_all(opened, "copy")
+        done = copy_store(opened, new)
+    emit([done], copied_lines(done), as_json=as_json)
 
 
 def export_subject(
