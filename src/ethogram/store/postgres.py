@@ -152,9 +152,14 @@ class PostgresStore(SqlStore):
                 yield connection
 
     @contextmanager
-    def writing(self) -> Iterator[Connection]:
+    def writing(self, *, wait: bool = True) -> Iterator[Connection]:
         with self.named_errors(), self.engine.connect() as connection, connection.begin():
-            self._take_turn(connection)
+            if wait:
+                self._take_turn(connection)
+            else:
+                query = "SELECT pg_try_advisory_xact_lock(:key)"
+                if not run(connection, query, key=lock_key(self.schema, "")).scalar():
+                    raise EthogramError(f"{self.url}: another program is writing to it: try again")
             yield connection
 
     def _take_turn(self, connection: Connection) -> None:
