@@ -237,6 +237,12 @@ def to_networkx(store: Store) -> Any:
         )
     for seen in store.shown():
         graph.add_node(("indicator", seen.indicator), kind="indicator", name=seen.indicator)
-        ends = [("subject", seen.source, seen.subject), ("indicator", seen.indicator)]
-        graph.add_edge(*ends, type="SHOWS", events=seen.events, score=seen.score, first_at=seen.first_at)
+        graph.add_edge(
+            ("subject", seen.source, seen.subject),
+            ("indicator", seen.indicator),
+            type="SHOWS",
+            events=seen.events,
+            score=seen.score,
+            first_at=seen.first_at,
+        )
     return graph
