@@ -13,11 +13,9 @@ from ..models.record import Record
 from ..models.slotted import dataclass, field
 
 if TYPE_CHECKING:
-    from .sqlite import SQLiteStore
-
-    Store = SQLiteStore
+    from .contract import Store as Store
 else:
-    Store = Any  # importing a store loads SQLAlchemy
+    Store = Any  # the contract names these records
 
 Who = tuple[str, str]
 """A subject: (source, name)."""
@@ -25,6 +23,7 @@ Place = tuple[int, int]
 """(file, line) of something staged."""
 TALKS = "conversation"
 """The source of turns that `Conversation` follows, of which no event is stored."""
+NO_SCORERS: Mapping[str, str] = {}
 COUNTED = ("events", "subjects", "readings", "detections", "verdicts", "runner_states")
 """Tables whose rows are counted."""
 
@@ -100,6 +99,39 @@ class SubjectRow:
     @property
     def who(self) -> Who:
         return (self.source, self.name)
+
+
+class LinkRow(NamedTuple):
+    """Events of a kind by one subject towards one target."""
+
+    source: str
+    subject: str
+    target: str
+    kind: str
+    events: int
+    first_at: datetime
+    last_at: datetime
+
+
+class ShownRow(NamedTuple):
+    """An indicator that events of a subject show: on how many, since when, and the highest score."""
+
+    source: str
+    subject: str
+    indicator: str
+    events: int
+    first_at: datetime
+    score: float
+
+
+class SharedRow(NamedTuple):
+    """An event that has its target or text (`value`) in common with another subject's."""
+
+    source: str
+    value: str
+    subject: str
+    event: str
+    at: datetime
 
 
 class SweptDetection(NamedTuple):
