@@ -167,14 +167,15 @@ def evidence_steps(
 
 def result_text(event: Event) -> str:
     """The error or the first line of the result of a step, masked and short; '' where none is known."""
-    from ..app.run_record import failure_of, operation_at, short
+    from ..app.run_record import failure_of, operation_at
+    from ..signals.agent.shown import excerpt
     from ..signals.agent.step import read_step
 
     if (line := failure_of(event, operation_at(event))) is not None:
-        return short(line.partition("\n")[0], RESULT) or "error"
+        return excerpt(line.partition("\n")[0], RESULT) or "error"
     step = read_step(event)
     text = "" if step is None or not step.is_outcome else step.result or event.text or ""
-    return short(text.strip().partition("\n")[0], RESULT)
+    return excerpt(text.strip().partition("\n")[0], RESULT)
 
 
 # --- on a terminal --------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Errors: the line of a step's outcome that states the failure; the signal error_key."""
+"""Errors: the line of a step's outcome that states the failure; the signals error_key and error_text."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from ..base import remember_last, signal
 from ..options import Options
 from .normalization import QUOTED, cleaned, digest, has_sign, short_hash, without_colour
 from .operations import is_shell, operation_of
+from .shown import MAX_SHOWN, excerpt
 from .step import Call, Step
 
 MIN_LINE = 20
@@ -34,6 +35,7 @@ NOT_THERE = ("command not found", "No module named pytest", "No such file or dir
 SHORT_RESULT = 1_500
 """Characters of a result that can be an error message itself; what is read from a file may mention errors."""
 MAX_REPORTS = 24
+MAX_TEXTS = 16
 MAX_BATCH = 32
 
 _EXCEPTION = Rule(
@@ -374,3 +376,33 @@ class ErrorKey:
         if hashed in keys:
             return None, state
         return key, ((own, (*keys, hashed)[-MAX_BATCH:]), reports)
+
+
+Texts = tuple[tuple[str, str], ...]
+"""Hashes of error keys, with what the first error of each said."""
+
+
+@signal("error_text", range=None, needs=("error_key",), reads=("attributes",), summarize=operation_of)
+class ErrorText:
+    """The error of a step as it was written, without secrets and personal data; absent without an error key.
+
+    Errors with one key have one text in a run: that of the first.
+    """
+
+    scope = "run"
+    start: Texts = ()
+    max_state_bytes = 32_000
+
+    def measure(self, event: Event, state: Texts, call: Call | None) -> tuple[str | None, Texts]:
+        key = event.readings.get("error_key")
+        if not isinstance(key, str):
+            return None, state
+        hashed = short_hash(key)
+        known = next((text for own, text in state if own == hashed), None)
+        if known is not None:
+            return known, state
+        step, operation, _ = call or (None, "", "")
+        line = None if step is None else failure_line(step, operation)
+        text = excerpt(without_colour(line.partition("\n")[0])) if line else ""
+        text = text or key[:MAX_SHOWN]
+        return text, (*state, (hashed, text))[-MAX_TEXTS:]
