@@ -63,7 +63,8 @@ class RunStep:
             self.error = None if line is None else excerpt(line.partition("\n")[0]) or "error"
         for name in KEYS:
             if isinstance(key := event.readings.get(name), str):
-                self.keys.setdefault(name, key)
+                # The first call of a run is read at once, and again with its result.
+                self.keys[name] = key if event.kind == "result" else self.keys.get(name, key)
                 if name == "talk_key":
                     self.messages.append((key, excerpt(event.text or event.kind)))
 
@@ -249,7 +250,7 @@ class Run(Record):
 
     RECORD = "run"
     JSON = (
-        "source thread task agents severity confidence steps lost_steps lost_share results errors "
+        "source thread task agents severity confidence steps lost_steps lost_share lost_tokens results errors "
         "changed_files "
         "condensations tokens cost seconds first_at last_at episodes lanes"
     )
@@ -272,6 +273,8 @@ class Run(Record):
     last_at: datetime | None
     lost_steps: Count = 0
     """Inside an episode in which something repeated."""
+    lost_tokens: Count | None = None
+    """Tokens of those steps; null where nothing states them."""
     episodes: tuple[RunEpisode, ...] = ()
     lanes: tuple[Lane, ...] = ()
 

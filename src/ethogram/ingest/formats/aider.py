@@ -14,12 +14,10 @@ from ..transcript import ToolCall, Transcript, TranscriptAdapter, run_name
 START = "# aider chat started at "
 OWN = re.compile(r">(?: |$)")
 """aider's own lines; the end of an edit, `>>>>>>> REPLACE`, is the model's."""
-_BLOCK = re.compile(
-    r"^(?P<path>[^\s`<>#][^\n`<>]{0,300})\n+(?:```\w*|<source>\w*)?\n?<{5,9} SEARCH\n(?P<body>.*?)^>{5,9} REPLACE",
-    re.MULTILINE | re.DOTALL,
-)
+_SEARCH, _REPLACE = re.compile(r"<{5,9} SEARCH"), re.compile(r">{5,9} REPLACE")
+_FENCE = ("```", "<source>", "</source>")
 _APPLIED = re.compile(r"Applied edit to (.+)")
-_FAILED = re.compile(r"(?:SEARCH block failed to exactly match lines in|No exact match in|error applying edits to) (.+)")
+_FAILED = re.compile(r"(?:SEARCH block failed to exactly match lines in|No exact match in) (.+)")
 _REJECTED = re.compile(r"did not conform to the edit format|blocks? failed to match", re.IGNORECASE)
 _TOKENS = re.compile(
     r"(?:Tokens: )?([\d.,]+)(k?) (?:prompt tokens|sent),.*?([\d.,]+)(k?) (?:completion tokens|received)"
@@ -89,7 +87,7 @@ class Chat(Transcript):
         elif self._kind == "aider":
             self._add_report([line[1:].strip() for line in block])
         elif text := "\n".join(block).strip():
-            self._edits = [(each["path"].strip(), each["body"]) for each in _BLOCK.finditer(text)]
+            self._edits = list(edits_in(block))
             calls = [
                 ToolCall("edit", {"path": path, "content": body}, f"{self.thread}/{len(self.events)}-{n}")
                 for n, (path, body) in enumerate(self._edits)
@@ -123,3 +121,22 @@ class Chat(Transcript):
                 rejected = next((line for line in report if _REJECTED.search(line)), "not applied")
                 self.result((line or rejected).lstrip("# "), tool="edit", error=True)
         self._edits = []
+
+
+def edits_in(block: list[str]) -> Iterator[tuple[str, str]]:
+    """Yield path and content of each edit in an answer; the path stands on the line before it.
+
+    >>> list(edits_in(["a.py", "```", "<<<<<<< SEARCH", "x", "=======", "y", ">>>>>>> REPLACE", "```"]))
+    [('a.py', 'x\\n=======\\ny')]
+    """
+    path, body = "", None
+    for line in block:
+        if _SEARCH.match(line):
+            body = list[str]()
+        elif body is not None and _REPLACE.match(line):
+            yield path, "\n".join(body)
+            body = None
+        elif body is not None:
+            body.append(line)
+        elif line.strip() and not line.startswith(_FENCE):
+            path = line.strip()[:300]

@@ -76,7 +76,9 @@ _EXIT = Rule(r"(?:process )?(?:exit(?:ed)?|returncode)(?: with)?(?: code| status
 _ERROR_START = Rule(
     r"^\W{0,4}(?:[\w .'-]{0,60}(?:returned|result|output|response)\W{1,3})?(?:error\b|fatal:"
     r"|exception\b|traceback|<tool_use_error>"
-    r"|usage:|bash: |sh: |[\w./-]{1,60}: (?:command not found|cannot |can't |No such file|line \d))",
+    r"|[a-z_][\w.]{0,80}(?:Error|Exception): |(?:[\w./-]{1,60}: )?No module named\b"
+    r"|usage:|bash: |sh: |[\w./-]{1,60}: (?:command not found|cannot |can't |No such file|Permission denied"
+    r"|line \d))",
     re.I,
 )
 _DONE = Rule(r"\b(?:updated|edited|created|written|wrote|saved|replaced|inserted|applied|success\w*)\b", re.I)
@@ -137,7 +139,7 @@ _INFRASTRUCTURE_SIGNS = (
 )  # fmt: skip
 _ERROR_START_SIGNS = (
     "error", "fatal:", "exception", "traceback", "usage:", "sh: ", ": command not found", ": cannot ",
-    ": can't ", ": no such file", ": line ",
+    ": can't ", ": no such file", ": line ", "no module named", ": permission denied",
 )  # fmt: skip
 _ERROR_LINE_SIGNS = (
     "fatal", "error", "panic", "failed", "failure", "invalid", "cannot", "can't", "unable", "not found",
@@ -264,7 +266,8 @@ def failure_line(step: Step, operation: str) -> str | None:
     if edits and (match := _REPORT.search("\n".join(text.split("\n", HEAD_LINES)[:HEAD_LINES]))) is not None:
         return error_line(text[match.start() :])
     if acts and (match := _broken(text[:8_000])) is not None:
-        return error_line(text[text.rfind("\n", 0, match.start()) + 1 :])
+        # What a test prints is about the tests, so its first error counts, as where the source reports one.
+        return error_line(text if operation == "test" else text[text.rfind("\n", 0, match.start()) + 1 :])
     if acts and "Traceback (most recent" in text:
         is_raised = text.startswith("Traceback (most") or _EXCEPTION.match(text[-600:].rpartition("\n")[2])
         return error_line(text) if is_raised else None
@@ -344,7 +347,7 @@ State = tuple[Batch, tuple[str, ...]]
 """The current batch with its errors; digests of failing reports and refused searches."""
 
 
-@signal("error_key", range=None, version=2, kinds=("action", "result"), summarize=operation_of)
+@signal("error_key", range=None, version=3, kinds=("action", "result"), summarize=operation_of)
 class ErrorKey:
     """The error of a step, without paths, numbers and ids; absent without an error.
 
