@@ -178,6 +178,8 @@ class Repeated(Record):
     what: str
     times: Ordinal
     error: str | None = None
+    forms: Ordinal = 1
+    """How many different actions met that error or gave that result; `what` is the most frequent."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -307,9 +307,15 @@ def repeated_in(stretch: Sequence[RunStep], name: str, core: set[str]) -> Iterat
     """Return what recurred in a stretch, the most frequent first; what looks the same is listed once."""
     keyed = step_keys(stretch, name)
     counts: Counter[tuple[str, str | None]] = Counter()
+    forms: dict[tuple[str, str | None], set[str]] = {}
     for key, times in Counter(key for _, key in keyed if key in core).items():
-        counts[_shown([stretch[n - 1] for n, other in keyed if other == key], name, key)] += times
-    return (Repeated(what, times, error) for (what, error), times in counts.most_common(MAX_REPEATED))
+        own = [stretch[n - 1] for n, other in keyed if other == key]
+        shown = _shown(own, name, key)
+        counts[shown] += times
+        forms.setdefault(shown, set()).update(step.shown for step in own)
+    for shown, times in counts.most_common(MAX_REPEATED):
+        count = 1 if name == "talk_key" else len(forms[shown])
+        yield Repeated(what=shown[0], times=times, error=shown[1], forms=count)
 
 
 def _shown(steps: Sequence[RunStep], name: str, key: str) -> tuple[str, str | None]:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.table import Table
 
-    from ..app.run_record import Lane, Run, RunEpisode
+    from ..app.run_record import Lane, Repeated, Run, RunEpisode
     from ..models import Detection, Event
 
 
@@ -88,20 +88,25 @@ def steps_text(episode: RunEpisode) -> str:
     return f"steps {episode.from_step:,} to {episode.to_step:,}"
 
 
-def episode_text(episode: RunEpisode, run: Run) -> str:
-    """The stretch and what repeated in it, in one sentence."""
+def episode_text(episode: RunEpisode, run: Run, most: int | None = None) -> str:
+    """The stretch and what repeated in it, in one sentence; `most` things, the most frequent first."""
     total = next((agent.steps for agent in run.agents if agent.name == episode.subject), run.steps)
     spent = costs(episode.tokens, episode.seconds, episode.cost)
     length = ", ".join([f"{episode.steps:,} of {plural(total, 'step')}", *spent])
     text = f"{steps_text(episode).capitalize()} ({length})"
     if episode.repeated:
-        text += ": " + "; ".join(
-            f"`{clean(each.what)}` ran {times(each.times)}"
-            if each.error is None
-            else f"`{clean(each.what)}` failed {times(each.times)} with the same error ({clean(each.error)})"
-            for each in episode.repeated
-        )
+        text += ": " + "; ".join(map(repeated_thing, episode.repeated[:most]))
     return f"{text}."
+
+
+def repeated_thing(each: Repeated) -> str:
+    """What ran or failed, and how often."""
+    what = f"`{clean(each.what)}`"
+    if each.forms > 1:
+        what = f"{each.forms:,} different actions, such as {what},"
+    if each.error is None:
+        return f"{what} ran {times(each.times)}"
+    return f"{what} failed {times(each.times)} with the same error ({clean(each.error)})"
 
 
 def outcome_text(episode: RunEpisode) -> str:
@@ -213,7 +218,7 @@ def run_card(run: Run, told: Causes) -> Iterator[RenderableType]:
     for episode, also in told[:CAUSES]:
         head = Text.assemble(
             (episode.severity.upper(), STYLES[episode.severity]),
-            f"  {clean(episode.title or episode.pattern, 80)}{also}. {episode_text(episode, run)}",
+            f"  {clean(episode.title or episode.pattern, 80)}{also}. {episode_text(episode, run, 2)}",
         )
         yield Padding(head, (0, 0, 0, 2))
         yield Padding(outcome_text(episode), (0, 0, 0, 2))

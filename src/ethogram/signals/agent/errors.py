@@ -385,7 +385,7 @@ Texts = tuple[tuple[str, str], ...]
 """Hashes of error keys, with what the first error of each said."""
 
 
-@signal("error_text", range=None, needs=("error_key",), reads=("attributes",), summarize=operation_of)
+@signal("error_text", range=None, kinds=("action", "result"), needs=("error_key",), summarize=operation_of)
 class ErrorText:
     """The error of a step as it was written, without secrets and personal data; absent without an error key.
 
@@ -396,7 +396,7 @@ class ErrorText:
     start: Texts = ()
     max_state_bytes = 32_000
 
-    def measure(self, event: Event, state: Texts, call: Call | None) -> tuple[str | None, Texts]:
+    def measure(self, event: Event, state: Texts, call: Call) -> tuple[str | None, Texts]:
         key = event.readings.get("error_key")
         if not isinstance(key, str):
             return None, state
@@ -404,7 +404,7 @@ class ErrorText:
         known = next((text for own, text in state if own == hashed), None)
         if known is not None:
             return known, state
-        step, operation, _ = call or (None, "", "")
+        step, operation, _ = call
         line = None if step is None else failure_line(step, operation)
         text = excerpt(without_colour(line.partition("\n")[0])) if line else ""
         text = text or key[:MAX_SHOWN]
