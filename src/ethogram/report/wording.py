@@ -138,7 +138,8 @@ def whom(detection: Detection) -> str:
     if detection.target is not None:
         who += f" → {clean(detection.target)}"
     more = [
-        f"{name} {value_text(value)}"
+        # The name of a run is how it is found again, so that it is shown as it is.
+        f"{name} {clean(value) if name == 'thread' else value_text(value)}"
         for name, value in detection.history.items()
         if name not in ("subject", "target")
     ]
