@@ -665,7 +665,10 @@ PLAIN = [
 
 
 def second(*calls: dict[str, Any], content: str | None = None, at: int) -> dict[str, Any]:
-    own = [{"id": name, "name": tool, "arguments": given, "requestor": "assistant"} for name, tool, given in calls]
+    own = [
+        {"id": name, "name": tool, "arguments": given, "requestor": "assistant"}
+        for name, tool, given in calls
+    ]
     return {"role": "assistant", "content": content, "tool_calls": own or None, "timestamp": clock(at)}
 
 

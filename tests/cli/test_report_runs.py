@@ -122,10 +122,11 @@ def test_of_many_runs_the_worst_have_cards_and_the_others_a_row(said):
     lines = [line for k in range(30) for line in failing(f"run-{k:02d}", 4 if k == 17 else k % 4)]
     rows = section(said(lines)).splitlines()
     assert rows[0] == "22 runs, 8 stuck: 25 of 46 steps and 2,500 tokens lost."
+    spent = "4 of 4 steps, 400 tokens, 1 min 10 s"
+    failed = "`bash make` failed 4 times with the same error"
     assert rows[2:5] == [
         "run-17 (fixer): 4 steps, 4 errors, 400 tokens, 1 min 10 s",
-        "  HIGH  The same error again. Steps 1 to 4 (4 of 4 steps, 400 tokens, 1 min 10 s): `bash make` failed 4 times"
-        " with the same error (no rule).",
+        f"  HIGH  The same error again. Steps 1 to 4 ({spent}): {failed} (no rule).",
         "  Detectable from step 3. It lasted until the run ended.",
     ]
     assert rows[6].startswith("run-03")

@@ -72,7 +72,12 @@ pattern_detection:
 
 def action(kind: str, **attributes: Any) -> dict[str, Any]:
     """One action of an agent."""
-    return {"subject": "claude", "thread": "run-1", "kind": "action", "attributes": {"tool": kind, **attributes}}
+    return {
+        "subject": "claude",
+        "thread": "run-1",
+        "kind": "action",
+        "attributes": {"tool": kind, **attributes},
+    }
 
 
 def detect(pattern: str, history: Sequence[Mapping[str, Any]], **settings: Any) -> list[Detection]:
@@ -87,7 +92,9 @@ SCOPE_CREEP = [
     action("file_read", path="/etc/passwd", result="..."),
     action("file_write", path="/var/log/app.log", result="..."),
 ]
-RESOURCE_SPIRAL = [action("memory_usage", memory=megabytes * 1_000_000) for megabytes in (100, 200, 450, 1100)]
+RESOURCE_SPIRAL = [
+    action("memory_usage", memory=megabytes * 1_000_000) for megabytes in (100, 200, 450, 1100)
+]
 
 
 @pytest.fixture
@@ -129,7 +136,9 @@ def test_the_severity_follows_the_number_of_repetitions(times: int, severity: st
 def test_scope_creep_lists_what_was_expected_and_what_was_not(allow: tuple[str, ...]):
     [detection] = detect("scope_creep", SCOPE_CREEP, allow=allow)
     assert detection.severity == "critical"
-    details = {name: sorted(value) if isinstance(value, list) else value for name, value in detection.details.items()}
+    details = {
+        name: sorted(value) if isinstance(value, list) else value for name, value in detection.details.items()
+    }
     assert details == {
         "expected_paths": ["/project/lib/helper.ex", "/project/src/main.ex"],
         "out_of_scope_paths": ["/etc/passwd", "/var/log/app.log"],
@@ -162,7 +171,11 @@ def test_growth_is_told_by_its_rate_and_a_projection():
 @pytest.mark.parametrize(
     ("marked", "kind", "names"),
     [
-        ({"tool": "file_read", "path": "lib/a.ex", "error": "not_found", "assumed_exists": True}, "file", "lib/a.ex"),
+        (
+            {"tool": "file_read", "path": "lib/a.ex", "error": "not_found", "assumed_exists": True},
+            "file",
+            "lib/a.ex",
+        ),
         ({"tool": "file_read", "path": "lib/a.ex", "error": "not_found"}, "file", "lib/a.ex"),
         ({"tool": "reference", "target": "Parser.run/2", "exists": False}, "reference", "Parser.run/2"),
         ({"tool": "assertion", "claim": "the tests pass", "verified": False}, "assertion", "the tests pass"),
@@ -208,7 +221,11 @@ def test_the_whole_block_of_settings_loads_as_written(settings: Path):
     assert own.parameters["hallucination"]["verify_references"] == 1
     assert own.resources_monitored == ("memory_mb", "file_operations", "calls", "seconds")
     assert own.critical_paths == ("**/.env*", "**/secrets/**", ".git/**")
-    assert (own.normalization_level, own.inference_enabled, own.semantic_analysis) == ("medium", True, "basic")
+    assert (own.normalization_level, own.inference_enabled, own.semantic_analysis) == (
+        "medium",
+        True,
+        "basic",
+    )
     assert own.risk["multipliers"] == {
         "error_exploration_loop": 1.5,
         "runaway_execution": 2.0,
@@ -324,7 +341,9 @@ def test_the_same_six_failures_give_the_same_answer(tmp_path: Path, capsys: Any,
     assert "6 steps, 6 errors" in told
     assert main(["analyze", str(tmp_path / name), "--json"]) == 0
     records = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-    [found] = [row for row in records if row.get("pattern") == "repetitive_errors" and row["record"] == "detection"]
+    [found] = [
+        row for row in records if row.get("pattern") == "repetitive_errors" and row["record"] == "detection"
+    ]
     assert (found["severity"], found["details"]["repetition_count"]) == ("critical", 6)
     assert found["details"]["repeated_error"] == FAILURE
     assert found["steps"] == {"first": 1, "detected": 3, "last": 6}
@@ -340,7 +359,10 @@ def test_nearly_the_same_words_three_times_without_an_action_are_a_loop(tmp_path
     start = json.loads(as_openai())[:3]
     said = [{"role": "assistant", "content": text} for text in words]
     person = [{"role": "user", "content": "It still fails with a KeyError."}]
-    for messages, patterns in (([*start, *said], ["message_loop"]), ([*start, *said[:2], *person, said[2]], [])):
+    for messages, patterns in (
+        ([*start, *said], ["message_loop"]),
+        ([*start, *said[:2], *person, said[2]], []),
+    ):
         (tmp_path / "chat.json").write_text(json.dumps(messages))
         assert [item.pattern for item in ethogram.analyze(tmp_path / "chat.json")] == patterns
 
@@ -348,7 +370,12 @@ def test_nearly_the_same_words_three_times_without_an_action_are_a_loop(tmp_path
 def test_the_complaints_of_a_scaffold_are_named_as_such(tmp_path: Path):
     messages = json.loads(as_openai())[:3]
     complaint = {"role": "user", "content": "No tool call found in your response. Please use a tool."}
-    for text in ("Let me think about this first.", "The session may be missing.", "I look at the session.", "Odd."):
+    for text in (
+        "Let me think about this first.",
+        "The session may be missing.",
+        "I look at the session.",
+        "Odd.",
+    ):
         messages += [{"role": "assistant", "content": text}, complaint]
     (tmp_path / "chat.json").write_text(json.dumps(messages))
     [found] = ethogram.analyze(tmp_path / "chat.json")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from functools import reduce
 from itertools import takewhile
@@ -252,8 +252,8 @@ class Run(Record):
 
     RECORD = "run"
     JSON = (
-        "source thread task agents severity confidence steps lost_steps lost_share lost_tokens results errors "
-        "changed_files "
+        "source thread task agents severity confidence steps lost_steps lost_share lost_tokens results "
+        "errors changed_files "
         "condensations tokens cost seconds first_at last_at episodes lanes"
     )
     DECIMALS = decimals(4, "lost_share") | decimals(6, "seconds", "cost")

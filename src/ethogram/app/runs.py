@@ -263,7 +263,9 @@ def step_keys(steps: Sequence[RunStep], name: str) -> StepKeys:
     if name != "error_key":
         return keyed
     # A failing test is no error until it fails in the same words again, and then the first time was one, too.
-    known = {step.keys["step_key"]: step.keys[name] for step in steps if {name, "step_key"} <= step.keys.keys()}
+    known = {
+        step.keys["step_key"]: step.keys[name] for step in steps if {name, "step_key"} <= step.keys.keys()
+    }
     first = [
         (n, known[key])
         for n, step in enumerate(steps, 1)

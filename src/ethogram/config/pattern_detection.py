@@ -30,7 +30,11 @@ def lifted(node: Fields, path: str, faults: list[Fault]) -> Fields:
 
     A key that is set twice, and one that is not known there, is a fault.
     """
-    if node.get(SECTION) is None and node.get(CONFIGS) is None and not isinstance(node.get(COMBINATIONS), Fields):
+    if (
+        node.get(SECTION) is None
+        and node.get(CONFIGS) is None
+        and not isinstance(node.get(COMBINATIONS), Fields)
+    ):
         return node
     return _merged(list(_entries(node, path, faults)), node, path, faults)
 

@@ -6,9 +6,21 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from .coverage import coverage_lines
-from .runs import CARDS, FEW, Action, episode_text, evidence_steps, fleet_text, outcome_text
+from .runs import (
+    CARDS,
+    FEW,
+    Action,
+    episode_text,
+    evidence_steps,
+    fleet_text,
+    outcome_text,
+    path_lines,
+    run_card,
+    run_lines,
+    run_table,
+    tried_text,
+)
 from .runs import ROWS as RUN_ROWS
-from .runs import path_lines, run_card, run_lines, run_table, tried_text
 from .wording import (
     STYLES,
     also_text,
@@ -125,9 +137,7 @@ class Told:
             if len(left) > RUN_ROWS:
                 yield f"and {len(left) - RUN_ROWS:,} more with detections (--verbose)"
 
-    def _in_run(
-        self, first: Detection, others: Sequence[Detection], run: Run
-    ) -> Iterator[RenderableType]:
+    def _in_run(self, first: Detection, others: Sequence[Detection], run: Run) -> Iterator[RenderableType]:
         from rich.padding import Padding
 
         if first.id in self.whole:

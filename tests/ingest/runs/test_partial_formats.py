@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from ethogram.errors import BadEvents
 from ethogram.ingest import Batch, read_events
 from run_cases import AIDER, ASKED, CASES, CLAW, FAILED, SAID, TAU2, TELEMETRY, WHO, lines, text
 
@@ -90,11 +91,13 @@ def test_unknown_json_in_a_folder_is_skipped_and_named_but_a_named_one_is_a_faul
     (tmp_path / "run" / "chat.md").write_bytes(AIDER)
     batch = read_events([tmp_path / "run"])
     assert (len(batch.events) > 0, batch.not_events) == (True, (str(tmp_path / "run" / name),))
-    with pytest.raises(Exception, match="subject|several lines|unknown key"):
+    with pytest.raises(BadEvents, match=r"subject|several lines|unknown key"):
         read_events([tmp_path / "run" / name])
 
 
 def test_event_lines_with_a_misspelt_subject_stay_a_fault_in_a_folder(tmp_path: Path):
-    (tmp_path / "a.jsonl").write_bytes(lines({"subjct": "ann", "text": "hi", "thread": "t", "kind": "message"}))
-    with pytest.raises(Exception, match="subject"):
+    (tmp_path / "a.jsonl").write_bytes(
+        lines({"subjct": "ann", "text": "hi", "thread": "t", "kind": "message"})
+    )
+    with pytest.raises(BadEvents, match="subject"):
         read_events([tmp_path])

@@ -94,7 +94,9 @@ NAMING = ("target", "claim", "reference")
 """Attributes that name what a source marked."""
 
 
-@signal("phantom_name", range=None, needs=("phantom",), kinds=("action", "result", "message"), summarize=touched)
+@signal(
+    "phantom_name", range=None, needs=("phantom",), kinds=("action", "result", "message"), summarize=touched
+)
 def phantom_name(event: Event, call: Call | None) -> str | None:
     """What does not exist: the path, the tool or command, or the claim; absent where nothing is missing."""
     kind = event.readings.get("phantom")

@@ -1,4 +1,4 @@
-"""Paths: which files a step reads or changes; the signals touched_path, directory, depth, distance and move."""
+"""Paths that a step reads or changes; the signals touched_path, directory, depth, distance and move."""
 
 from __future__ import annotations
 

@@ -35,6 +35,6 @@ def shown_call(step: Step) -> str:
 
 @signal("action_text", range=None, kinds=("action", "result"), summarize=shown_call)
 def action_text(event: Event, call: Call) -> str | None:
-    """The tool and its command, path or arguments, without secrets and personal data, at most 120 characters."""
+    """The tool and its command, path or arguments, without secrets and personal data; 120 characters."""
     step, shown, _ = call
     return None if step is None else str(shown)
