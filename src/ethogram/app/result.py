@@ -198,9 +198,8 @@ class Analysis:
         shown = {item.id for _, item in self.muting.shown}
         for item, by in self.muting.muted:
             if muted or by in shown:
-                by_untrusted = True if by in shown else None
-                own = replace(item, muted=by, muted_by_untrusted=by_untrusted, steps=steps.get(item.id))
-                yield self._record(own)
+                own = replace(item, muted=by, muted_by_untrusted=True if by in shown else None)
+                yield self._record(replace(own, steps=steps.get(item.id)))
         yield from (run.to_dict() for run in runs)
         yield from (insufficient_record(item).to_dict() for item in self.insufficient)
         yield self.summary()

@@ -117,9 +117,9 @@ class Chat(Transcript):
             if path in applied and path not in failed:
                 self.result(f"Applied edit to {path}", tool="edit")
             else:
-                line = next((line for line in report if path in line and _FAILED.search(line)), None)
+                failed_line = next((line for line in report if path in line and _FAILED.search(line)), None)
                 rejected = next((line for line in report if _REJECTED.search(line)), "not applied")
-                self.result((line or rejected).lstrip("# "), tool="edit", error=True)
+                self.result((failed_line or rejected).lstrip("# "), tool="edit", error=True)
         self._edits = []
 
 
