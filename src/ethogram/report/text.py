@@ -328,7 +328,7 @@ def sweep_parts(done: Sweep, untimed: set[str], *, verbose: bool = False) -> Ite
         yield f"Not applicable, since this store has no texts (import with --keep-text): {names}"
     whole = [each for each in done.changes if each.change in SHOWN_WHOLE]
     whole.sort(key=lambda each: (-rank(each.detection.severity), each.detection.order))
-    yield from summary_parts(by_cause(each.detection for each in whole), untimed, verbose=verbose)
+    yield from summary_parts([(each.detection, ()) for each in whole], untimed, verbose=verbose)
     for each in whole if verbose else whole[:DETAILS]:
         yield ""
         if each.change != "new":
