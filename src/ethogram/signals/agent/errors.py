@@ -389,7 +389,7 @@ Texts = tuple[tuple[str, str], ...]
 class ErrorText:
     """The error of a step as it was written, without secrets and personal data; absent without an error key.
 
-    Errors with one key have one text in a run: that of the first.
+    Errors with one key have one text in a run: that of the first. A key that came with the event is its text.
     """
 
     scope = "run"
@@ -405,7 +405,9 @@ class ErrorText:
         if known is not None:
             return known, state
         step, operation, _ = call
-        line = None if step is None else failure_line(step, operation)
+        # A key that came with the event says what its source wants to be said.
+        is_own = event.scorers.get("error_key", "").startswith("error_key@")
+        line = failure_line(step, operation) if is_own and step is not None else None
         text = excerpt(without_colour(line.partition("\n")[0])) if line else ""
         text = text or key[:MAX_SHOWN]
         return text, (*state, (hashed, text))[-MAX_TEXTS:]
