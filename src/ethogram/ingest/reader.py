@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
@@ -31,6 +32,7 @@ from .transcript import TranscriptAdapter
 
 STDIN = "-"
 EVENT_KEYS = NAMES | {"at", "text", "readings", "attributes"}
+_DELIMITER = re.compile(rb"[,;\t]")
 MANY_KEYS = 3
 """So many keys of an event, and a record without a subject is an event with a fault."""
 SOURCE = "input"
@@ -458,7 +460,9 @@ def _is_foreign(file: InputFile, adapter: Adapter, head: bytes) -> bool:
     if file.named or not isinstance(adapter, JsonLines | JsonArray | Csv):
         return False
     if isinstance(adapter, Csv):
-        return b"subject" not in head.partition(b"\n")[0]
+        header = head.partition(b"\n")[0]
+        names = {name.strip().strip(b'"').decode("utf-8", "replace") for name in _DELIMITER.split(header)}
+        return len(names) > 1 and "subject" not in names and len(EVENT_KEYS & names) < MANY_KEYS
     objects = parse_head(head).objects
     return bool(objects) and not any(
         "subject" in record or len(EVENT_KEYS & record.keys()) >= MANY_KEYS for record in objects

@@ -101,3 +101,9 @@ def test_event_lines_with_a_misspelt_subject_stay_a_fault_in_a_folder(tmp_path: 
     )
     with pytest.raises(BadEvents, match="subject"):
         read_events([tmp_path])
+
+
+def test_a_table_of_something_else_in_a_folder_is_skipped(tmp_path: Path):
+    (tmp_path / "origin.tsv").write_text("file\tlicence\nchat.md\tMIT\n")
+    (tmp_path / "chat.md").write_bytes(AIDER)
+    assert read_events([tmp_path]).not_events == (str(tmp_path / "origin.tsv"),)
