@@ -47,7 +47,7 @@ def test_both_parsers_agree_on_altered_files():
     rng = random.Random(11)
     pieces = [*"{}[]:,-?|>'\"#!%@ \t\n\r", "- ", ": ", "\u2028", "\x85", "\ufeff", "é", "😀", "\x00"]
     compared = 0
-    for _ in range(700):
+    for _ in range(900):
         text = rng.choice(FILES).read_text("utf-8-sig")
         start = rng.randrange(len(text))
         start = text.rfind("\n", 0, start) + 1

@@ -53,7 +53,10 @@ def environment() -> Environment:
     )
     for module, names in (
         (wording, "clean plural sentence stamp title_of until_text mute_text value_text whom"),
-        (runs, "agents_text episode_text outcome_text repeated_text run_name totals_text tried_text"),
+        (
+            runs,
+            "agents_text episode_text fleet_text outcome_text repeated_text run_name totals_text tried_text",
+        ),
         (charts, "shown_evidence"),
         (plots, "lane_part"),
     ):
