@@ -28,7 +28,7 @@ from ..signals.base import Unmeasured
 from ..signals.chat import meaning_of, tuning_of, values_of
 from ..store.records import TALKS, Store
 from .analyze import overlaid_patterns
-from .confirmation import CONFIRMED, MOST_TURNS, NOT_CONFIRMED, Confirmer, confirmer_of
+from .confirmation import CONFIRMED, MOST_TURNS, NOT_CONFIRMED, Confirmer, Spending, confirmer_of
 from .watch import Watch
 
 if TYPE_CHECKING:
@@ -111,7 +111,7 @@ class ConversationState(Record):
     """
 
     RECORD = "conversation_state"
-    OMITTED = ("confirmation",)
+    OMITTED = ("confirmation", "not_measured")
     DECIMALS = decimals(6, "risk", "accumulated_risk", "intents", "goal_directed")
 
     conversation: Name
@@ -131,6 +131,8 @@ class ConversationState(Record):
     confirmation: str | None = None
     """With an evaluator, from SUSPECT on: confirmed, not confirmed (so the mode is ELEVATED), or unconfirmed
     with the reason (so the mode stands)."""
+    not_measured: str | None = None
+    """Why nothing can be said of this turn, such as its language; its mode is that of the turns before."""
 
     @property
     def changes(self) -> tuple[Change, ...]:
@@ -141,7 +143,9 @@ class ConversationState(Record):
     def reason(self) -> str:
         """What adds most to the risk, in words."""
         most = max(self.signals, key=lambda signal: signal.adds, default=None)
-        return most.reason if most is not None and most.adds > 0 else "nothing stands out"
+        if most is not None and most.adds > 0:
+            return most.reason
+        return f"not measured: {self.not_measured}" if self.not_measured else "nothing stands out"
 
     def signal(self, name: str) -> Signal:
         """The signal of that name; KeyError where there is none in this turn."""
@@ -262,6 +266,7 @@ class Conversation:
         self._meaning = _meaning(options.get("embedder", "static") if embedder is FROM_SETTINGS else embedder)
         self._tuning = tuning_of(options)
         self._confirmer = confirmer_of(evaluator, budget, settings)
+        self.spending = Spending()  # on questions to the evaluator, by this object
         self._texts: tuple[tuple[str, str], ...] = ()  # for the evaluator; never saved
         if memory and store is None:
             raise BadUsage("memory across conversations needs a store: expected store='conversations.db'")
@@ -326,7 +331,8 @@ class Conversation:
         self._talk, outcome = follow(self._talk, text, who, seconds, self._meaning, self._tuning)
         confirmation, texts = None, (*self._texts, (who, text))[-MOST_TURNS:]
         if self._confirmer and who == "user" and outcome.mode >= Mode.SUSPECT and not self._talk.confirmed:
-            confirmation = self._confirmer.ask(texts)
+            confirmation, spent = self._confirmer.ask(texts)
+            self.spending = self.spending.plus(spent)
             if confirmation == NOT_CONFIRMED:
                 self._talk, outcome = held(self._talk, outcome)
             self._talk = replace(self._talk, confirmed=confirmation == CONFIRMED)
@@ -352,6 +358,7 @@ class Conversation:
             intents=dict(outcome.intents),
             goal_directed=outcome.goal_directed,
             confirmation=confirmation,
+            not_measured=outcome.not_measured,
         )
 
     def _undo(self, before: Talk) -> None:
@@ -385,6 +392,11 @@ class Conversation:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    @property
+    def has_evaluator(self) -> bool:
+        """Whether an evaluator confirms SUSPECT."""
+        return self._confirmer is not None
 
     @property
     def risk(self) -> float:

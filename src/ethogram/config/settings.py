@@ -136,6 +136,8 @@ class ConversationSettings(InputStruct, forbid_unknown_fields=True):
     """How quickly risk is forgotten."""
     memory: Flag = False
     """Whether risk is remembered across conversations."""
+    evaluator_wait: Duration = 3_000_000
+    """For how long a question to an evaluator is sent again where its server fails."""
 
 
 class RiskSettings(InputStruct, forbid_unknown_fields=True):
