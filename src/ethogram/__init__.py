@@ -27,12 +27,14 @@ if TYPE_CHECKING:
     from . import errors, verdicts
     from .agents.guard import Advice, RunGuard
     from .app.analyze import analyze
+    from .app.controller import RiskController, TurnResult
     from .app.conversation import Conversation, ConversationState
     from .app.judging.assess import assess, assess_each
     from .app.judging.risk import SubjectRisk, subject_risk, subject_risks
     from .app.result import Analysis
     from .app.watch import Watch
     from .chat.escalation import detect_escalation_shape, detect_information_gathering
+    from .chat.memory import ConversationMemory
     from .chat.records import Mode
     from .chat.risk_model import context_coherence
     from .errors import EthogramError
@@ -54,6 +56,7 @@ __all__ = [
     "Analysis",
     "Assessment",
     "Conversation",
+    "ConversationMemory",
     "ConversationState",
     "Detection",
     "EthogramError",
@@ -64,10 +67,12 @@ __all__ = [
     "Reading",
     "Recommendation",
     "Risk",
+    "RiskController",
     "RunGuard",
     "Scan",
     "SubjectRisk",
     "ThreadScan",
+    "TurnResult",
     "UsageTracker",
     "Verdict",
     "Watch",
@@ -99,11 +104,13 @@ _HOMES = {
     for home, names in {
         "agents.guard": "Advice RunGuard",
         "app.analyze": "Analysis analyze",
+        "app.controller": "RiskController TurnResult",
         "app.conversation": "Conversation ConversationState",
         "app.judging.assess": "assess assess_each",
         "app.judging.risk": "SubjectRisk subject_risk subject_risks",
         "app.watch": "Watch",
         "chat.escalation": "detect_escalation_shape detect_information_gathering",
+        "chat.memory": "ConversationMemory",
         "chat.records": "Mode",
         "chat.risk_model": "context_coherence",
         "errors": "EthogramError",

@@ -43,6 +43,8 @@ class Confirmer:
     """
 
     def __init__(self, evaluator: LanguageModel, budget: float | None = None, wait: float = WAIT) -> None:
+        if budget is not None and (isinstance(budget, bool) or not isinstance(budget, (int, float))):
+            raise BadUsage(f"invalid budget {budget!r:.40}: expected dollars")
         if budget is not None and evaluator.worst_confirmation([("user", "")]) is None:
             raise BadUsage(f"budget: no price is known for {evaluator.scorer}: expected the option price")
         self._evaluator, self._budget, self._wait, self.spent = evaluator, budget, wait, 0.0

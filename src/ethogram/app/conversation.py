@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Self
 import msgspec
 
 from ..chat.conversation import Meaning, Talk, follow, held, start, talk_from_json, talk_to_json
-from ..chat.memory import TOPICS, Topic
+from ..chat.memory import TOPICS, ConversationMemory, Topic
 from ..chat.records import ROLES, Change, Mode, Signal, signal_named
 from ..config import Settings
 from ..errors import BadUsage
@@ -261,6 +261,9 @@ class Conversation:
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         self.id, self.subject = name_of(id, "id"), name_of(subject, "subject")
+        if settings is not None and not isinstance(settings, Settings):
+            expected = "Settings, as in ethogram.config.load_settings(...).settings"
+            raise BadUsage(f"invalid settings: expected {expected}, not {type(settings).__name__}")
         self.settings = settings = settings or Settings()
         options = settings.conversation
         self._meaning = _meaning(options.get("embedder", "static") if embedder is FROM_SETTINGS else embedder)
@@ -409,12 +412,20 @@ class Conversation:
         return self._talk.state.mode
 
     @property
+    def memory(self) -> ConversationMemory:
+        """What is remembered of the turns: the newest ones, segments by topic, risky topics, counts."""
+        return self._talk.state.memory
+
+    @property
     def turns(self) -> int:
         """How many turns there were, of all roles."""
         return self._talk.state.turns
 
     def save(self) -> dict[str, Any]:
-        """The state as plain JSON data, without any text; `load` continues from it exactly."""
+        """The state as plain JSON data; `load` continues from it exactly.
+
+        No text is in it, but stems of words: of the ten newest turns, of topics, and of what was refused.
+        """
         with self._lock:
             head = {"format": FORMAT, "id": self.id, "subject": self.subject}
             return {**head, "talk": talk_to_json(self._talk), "patterns": self._watch.save()}

@@ -149,7 +149,9 @@ def highest_text(record: Mapping[str, Any]) -> str:
 
 def never_measured(record: Mapping[str, Any]) -> bool:
     """Whether nothing that the person said was measured."""
-    return record["highest_mode"] == "SAFE" and 0 < record["user_turns"] == sum(record["not_measured"].values())
+    return record["highest_mode"] == "SAFE" and 0 < record["user_turns"] == sum(
+        record["not_measured"].values()
+    )
 
 
 def evaluator_text(record: Mapping[str, Any]) -> str:
