@@ -204,8 +204,8 @@ def summary_record(name: str, followed: Followed) -> dict[str, Any]:
         patterns=dict(followed.patterns),
         not_measured=dict(followed.not_measured),
         confirmation=followed.confirmation,
-        questions=spending and spending.questions,
-        spent=spending and spending.dollars,
+        questions=None if spending is None else spending.questions,
+        spent=None if spending is None else spending.dollars,
     ).to_dict()
 
 

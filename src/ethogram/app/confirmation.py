@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from threading import Lock
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ..config import Settings
 from ..errors import BadUsage, EvaluatorStopped
@@ -89,10 +89,11 @@ def confirmer_of(
     if isinstance(evaluator, str):
         from .evaluation.scoring import evaluator_of
 
-        name, made = evaluator, evaluator_of(settings, evaluator)
+        made = evaluator_of(settings, evaluator)
     else:
-        name, made = getattr(evaluator, "name", evaluator), evaluator
+        made = evaluator
     if not isinstance(made, LanguageModel):
+        name: Any = getattr(made, "name", None) or made
         raise BadUsage(f"the evaluator {name!r:.40} cannot confirm a request: expected anthropic or openai")
     wait = settings.conversation.get("evaluator_wait", WAIT * SECOND) / SECOND
     return Confirmer(made, budget, wait)

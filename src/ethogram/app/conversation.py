@@ -75,6 +75,14 @@ def moment_of(value: object) -> datetime | None:
     raise BadUsage(f"invalid at {value!r:.80}: expected a datetime with a time zone, or seconds since 1970")
 
 
+def settings_of(value: object) -> Settings:
+    """The settings; BadUsage where they are none."""
+    if value is None or isinstance(value, Settings):
+        return value or Settings()
+    expected = "Settings, as in ethogram.config.load_settings(...).settings"
+    raise BadUsage(f"invalid settings: expected {expected}, not {type(value).__name__}")
+
+
 NAME = "conversation"  # the states of conversations in a store, by their id
 MEMORY_NAME = "conversation_memory"  # risky topics across conversations, by subject
 FORMAT = 1
@@ -261,10 +269,7 @@ class Conversation:
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         self.id, self.subject = name_of(id, "id"), name_of(subject, "subject")
-        if settings is not None and not isinstance(settings, Settings):
-            expected = "Settings, as in ethogram.config.load_settings(...).settings"
-            raise BadUsage(f"invalid settings: expected {expected}, not {type(settings).__name__}")
-        self.settings = settings = settings or Settings()
+        self.settings = settings = settings_of(settings)
         options = settings.conversation
         self._meaning = _meaning(options.get("embedder", "static") if embedder is FROM_SETTINGS else embedder)
         self._tuning = tuning_of(options)

@@ -149,9 +149,8 @@ def highest_text(record: Mapping[str, Any]) -> str:
 
 def never_measured(record: Mapping[str, Any]) -> bool:
     """Whether nothing that the person said was measured."""
-    return record["highest_mode"] == "SAFE" and 0 < record["user_turns"] == sum(
-        record["not_measured"].values()
-    )
+    missed: int = sum(record["not_measured"].values())
+    return 0 < missed == record["user_turns"] and bool(record["highest_mode"] == "SAFE")
 
 
 def evaluator_text(record: Mapping[str, Any]) -> str:

@@ -127,7 +127,8 @@ def evaluated_lines(
     if summary["not_measured_traits"] and summary["evaluated"]:
         yield f"Not measured by this evaluator: {', '.join(summary['not_measured_traits'])}"
     if summary["unknown_language"]:
-        yield f"Not scored: the language of {plural(summary['unknown_language'], 'message')} is not understood"
+        strange = plural(summary["unknown_language"], "message")
+        yield f"Not scored: the language of {strange} is not understood"
     if summary["untrusted"]:
         yield untrusted_answers(summary["untrusted"])
     if summary["not_measured"]:
