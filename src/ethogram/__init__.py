@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from . import errors, verdicts
     from .agents.guard import Advice, RunGuard
     from .app.analyze import analyze
+    from .app.controller import RiskController, TurnResult
     from .app.conversation import Conversation, ConversationState
     from .app.findings import detections
     from .app.judging.assess import assess, assess_each
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from .app.result import Analysis
     from .app.watch import Watch
     from .chat.escalation import detect_escalation_shape, detect_information_gathering
+    from .chat.memory import ConversationMemory
     from .chat.records import Mode
     from .chat.risk_model import context_coherence
     from .errors import EthogramError
@@ -64,6 +66,7 @@ __all__ = [
     "BehavioralSignals",
     "BehavioralTracker",
     "Conversation",
+    "ConversationMemory",
     "ConversationState",
     "Detection",
     "EthogramError",
@@ -74,11 +77,13 @@ __all__ = [
     "Reading",
     "Recommendation",
     "Risk",
+    "RiskController",
     "RunGuard",
     "Scan",
     "SessionEvent",
     "SubjectRisk",
     "ThreadScan",
+    "TurnResult",
     "UsageTracker",
     "Verdict",
     "Watch",
@@ -111,12 +116,14 @@ _HOMES = {
     for home, names in {
         "agents.guard": "Advice RunGuard",
         "app.analyze": "Analysis analyze",
+        "app.controller": "RiskController TurnResult",
         "app.conversation": "Conversation ConversationState",
         "app.findings": "detections",
         "app.judging.assess": "assess assess_each",
         "app.judging.risk": "SubjectRisk subject_risk subject_risks",
         "app.watch": "Watch",
         "chat.escalation": "detect_escalation_shape detect_information_gathering",
+        "chat.memory": "ConversationMemory",
         "chat.records": "Mode",
         "chat.risk_model": "context_coherence",
         "errors": "EthogramError",

@@ -219,3 +219,21 @@ def test_characters_that_no_encoder_takes_are_replaced_as_in_events() -> None:
     (turn,) = read_turns("-", BytesIO(line + b"\n"))
     assert (turn.thread, turn.text) == ("c\ufffd", "a\ufffdb\ufffd")
     turn.subject.encode()
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be"])
+def test_a_file_in_utf_16_is_refused(encoding: str, tmp_path: Path) -> None:
+    (tmp_path / "talk.txt").write_bytes("user: hello\nassistant: hi\n".encode(encoding))
+    with pytest.raises(BadEvents, match="not text in UTF-8"):
+        [*read_turns(str(tmp_path / "talk.txt"))]
+    with pytest.raises(BadEvents, match="not text in UTF-8"):
+        [*read_turns("-", BytesIO((tmp_path / "talk.txt").read_bytes()))]
+
+
+def test_an_empty_turn_counts_in_every_format_and_a_tool_call_in_none(tmp_path: Path) -> None:
+    turns = [{"role": "user", "text": ""}, {"role": "assistant", "text": "hi"}]
+    lines = "".join(json.dumps(turn) + "\n" for turn in turns)
+    call = {"role": "assistant", "content": None, "tool_calls": [{"id": "1"}]}
+    whole = json.dumps({"conversation_id": "talk", "turns": [*turns, call]})
+    expected = [("talk", "user", ""), ("talk", "assistant", "hi")]
+    assert said(lines, tmp_path, "talk.jsonl") == said(whole, tmp_path, "talk.json") == expected

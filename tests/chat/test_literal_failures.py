@@ -6,6 +6,7 @@ import random
 
 from ethogram import context_coherence, detect_escalation_shape, detect_information_gathering
 from ethogram.chat.accumulation import PRIORS, Belief, Load, accumulated, add, update
+from ethogram.chat.escalation import trajectory
 from recorded_conversations import Told
 
 
@@ -18,8 +19,10 @@ def test_a_climb_after_ninety_two_calm_turns_is_as_clear():
     assert detect_escalation_shape([0.02] * 92 + climb) >= detect_escalation_shape(climb) - 1e-9
 
 
-def test_constant_hostility_is_no_zero():
-    assert detect_escalation_shape([0.8] * 10) > 0.4
+def test_constant_hostility_counts_and_is_no_escalation():
+    assert (trajectory([0.8] * 10).value or 0) > 0.4
+    assert trajectory([0.8] * 10).adds > 0.2
+    assert detect_escalation_shape([0.8] * 10) == detect_escalation_shape([0.5] * 10) == 0.0
 
 
 def test_fluctuation_is_no_escalation():

@@ -499,7 +499,12 @@ def test_even_a_trusted_file_names_nothing_outside_its_folder(tmp_path, text, pl
 def test_a_folder_names_no_model_and_no_server_that_embeds(name):
     text = f"source: forum\nconversation:\n  embedder: {name!r}\n"
     Path("ethogram.yaml").write_text(text)
-    assert load_settings(environ={}).settings == Settings()
+    found = load_settings(environ={})
+    assert found.settings == Settings()
+    source, embedder = found.warnings
+    assert "ethogram config trust" in source
+    assert "ignored conversation.embedder; name a model or a server with --embedder" in embedder
+    assert "config trust" not in embedder
     trusted_settings("", text)
     with pytest.raises(BadConfig, match="must be static or null in the folder's") as caught:
         load_settings(environ={})

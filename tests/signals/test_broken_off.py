@@ -53,7 +53,7 @@ def test_a_mark_counts_whoever_carries_it_until_the_person_is_back(by: dict | No
     (item,) = found(events, 100)
     assert item.severity == "medium"
     assert item.details["feeling"] == 0
-    assert "ended abruptly, as marked by the source:" in item.explanation
+    assert item.explanation.endswith("conversation ended abruptly, as marked by the source.")
     (item,) = found([*events, said(300), said(900, closing=1.0)], 7200)
     assert item.state == "closed"
 

@@ -10,7 +10,7 @@ from msgspec import Meta
 
 from ..chat.records import MODES, Change, Mode
 from ..chat.risk_model import FLOORS, HYSTERESIS, together
-from ..fields import Count, Name, Ratio, RecordStruct, one_of
+from ..fields import Amount, Count, Name, Ratio, RecordStruct, one_of
 from ..models import Detection, format_time
 from ..models.record import decimals
 from ..models.redaction import mask
@@ -55,6 +55,8 @@ class Followed:
     mode: str = "SAFE"
     patterns: dict[str, int] = field(default_factory=dict)
     reported: set[str] = field(default_factory=set)
+    not_measured: dict[str, int] = field(default_factory=dict)
+    confirmation: str | None = None
     source: tuple[int, str] = (0, "")
 
     def add(self, turn: ChatTurn) -> Scored:
@@ -66,6 +68,9 @@ class Followed:
         self.mode = state.mode.name
         for name in WATCHED[: state.mode]:
             self.first.setdefault(name, number)
+        if state.not_measured:
+            self.not_measured[state.not_measured] = self.not_measured.get(state.not_measured, 0) + 1
+        self.confirmation = state.confirmation or self.confirmation
         new = tuple(detection for detection in state.detections if detection.id not in self.reported)
         for detection in state.detections:
             self.patterns.setdefault(detection.pattern, number)
@@ -121,6 +126,8 @@ def reason_of(change: Change, state: ConversationState) -> str:
 def standing(scored: Scored, *, moved: bool) -> Iterator[str]:
     """Above SAFE: what holds the risk up, and a mode that is only held; `moved` where changes are shown."""
     mode, risk = scored.state.mode, scored.state.risk
+    if scored.state.not_measured:
+        yield f"not measured: {scored.state.not_measured}"
     if mode == Mode.SAFE:
         return
     turn, what = scored.source
@@ -161,7 +168,8 @@ class ChatSummary(RecordStruct):
     """How far a conversation went, and when."""
 
     RECORD = "chat_summary"
-    DECIMALS = decimals(4, "risk", "highest_risk")
+    OMITTED = ("confirmation", "questions", "spent")
+    DECIMALS = decimals(4, "risk", "highest_risk") | decimals(6, "spent")
 
     conversation: Name
     subject: Name
@@ -173,6 +181,14 @@ class ChatSummary(RecordStruct):
     highest_mode: ModeName
     first: Annotated[dict[str, Count], Meta(extra_json_schema={"propertyNames": {"enum": list(WATCHED)}})]
     patterns: dict[str, Count]
+    not_measured: dict[str, Count]
+    """Turns of the person of which nothing can be said, by reason."""
+    confirmation: str | None = None
+    """With an evaluator: the newest answer about this conversation."""
+    questions: Count | None = None
+    """With an evaluator: how often it was asked."""
+    spent: Amount | None = None
+    """With an evaluator: dollars for these questions, where its price is known."""
 
 
 def turn_record(scored: Scored, *, excerpts: bool = False) -> dict[str, Any]:
@@ -183,6 +199,7 @@ def turn_record(scored: Scored, *, excerpts: bool = False) -> dict[str, Any]:
 
 def summary_record(name: str, followed: Followed) -> dict[str, Any]:
     modes = [mode for mode in WATCHED if mode in followed.first or mode == followed.mode]
+    spending = followed.conversation.spending if followed.conversation.has_evaluator else None
     return ChatSummary(
         conversation=name,
         subject=followed.subject,
@@ -194,6 +211,10 @@ def summary_record(name: str, followed: Followed) -> dict[str, Any]:
         highest_mode=modes[-1] if modes else "SAFE",
         first=dict(followed.first),
         patterns=dict(followed.patterns),
+        not_measured=dict(followed.not_measured),
+        confirmation=followed.confirmation,
+        questions=None if spending is None else spending.questions,
+        spent=None if spending is None else spending.dollars,
     ).to_dict()
 
 

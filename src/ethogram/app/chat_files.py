@@ -139,8 +139,8 @@ def _talk(
     for number, turn in enumerate(turns, start=1):
         if not isinstance(turn, dict) or not _speaks(turn):
             yield replace(where, message=f"turn {number} of {thread:.80} is none: {TURN} is one")
-        # A turn without text, as of a tool call, is skipped.
-        elif turn.get("text") or turn.get("content"):
+        # A turn without a text, as of a tool call, is skipped; an empty text is one, as in JSON lines.
+        elif turn.get("text", turn.get("content")) is not None and not turn.get("tool_calls"):
             yield _checked(turn, thread, subject, where, latest, f"turn {number} of {thread:.80}: ")
 
 
@@ -286,10 +286,12 @@ def line_turns(
 ) -> Iterator[ChatTurn | Fault]:
     """The turn of each line that is not blank, or what is wrong with it; the first item may be several lines.
 
-    Unreadable where nearly all lines are blank.
+    Unreadable where nearly all lines are blank, or it is no text.
     """
     number = blank = 0
     for several in lines:
+        if b"\0" in several:
+            raise Unreadable("not text in UTF-8 (it holds zero bytes, as UTF-16 does): convert it first")
         if several.isspace():
             blank += 1
             if 2 * blank > Limits().blank + number:

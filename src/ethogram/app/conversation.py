@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Self
 import msgspec
 
 from ..chat.conversation import Meaning, Talk, follow, held, start, talk_from_json, talk_to_json
-from ..chat.memory import TOPICS, Topic
+from ..chat.memory import TOPICS, ConversationMemory, Topic
 from ..chat.records import ROLES, Change, Mode, Signal, signal_named
 from ..config import Settings
 from ..errors import BadUsage
@@ -29,7 +29,7 @@ from ..signals.chat import meaning_of, tuning_of, values_of
 from ..store.records import TALKS, Store
 from .analyze import overlaid_patterns
 from .changes import save_found
-from .confirmation import CONFIRMED, MOST_TURNS, NOT_CONFIRMED, Confirmer, confirmer_of
+from .confirmation import CONFIRMED, MOST_TURNS, NOT_CONFIRMED, Confirmer, Spending, confirmer_of
 from .watch import Watch
 
 if TYPE_CHECKING:
@@ -76,6 +76,14 @@ def moment_of(value: object) -> datetime | None:
     raise BadUsage(f"invalid at {value!r:.80}: expected a datetime with a time zone, or seconds since 1970")
 
 
+def settings_of(value: object) -> Settings:
+    """The settings; BadUsage where they are none."""
+    if value is None or isinstance(value, Settings):
+        return value or Settings()
+    expected = "Settings, as in ethogram.config.load_settings(...).settings"
+    raise BadUsage(f"invalid settings: expected {expected}, not {type(value).__name__}")
+
+
 NAME = "conversation"  # the states of conversations in a store, by their id
 MEMORY_NAME = "conversation_memory"  # risky topics across conversations, by subject
 FORMAT = 1
@@ -112,7 +120,7 @@ class ConversationState(Record):
     """
 
     RECORD = "conversation_state"
-    OMITTED = ("confirmation",)
+    OMITTED = ("confirmation", "not_measured")
     DECIMALS = decimals(6, "risk", "accumulated_risk", "intents", "goal_directed")
 
     conversation: Name
@@ -132,6 +140,8 @@ class ConversationState(Record):
     confirmation: str | None = None
     """With an evaluator, from SUSPECT on: confirmed, not confirmed (so the mode is ELEVATED), or unconfirmed
     with the reason (so the mode stands)."""
+    not_measured: str | None = None
+    """Why nothing can be said of this turn, such as its language; its mode is that of the turns before."""
 
     @property
     def changes(self) -> tuple[Change, ...]:
@@ -142,7 +152,9 @@ class ConversationState(Record):
     def reason(self) -> str:
         """What adds most to the risk, in words."""
         most = max(self.signals, key=lambda signal: signal.adds, default=None)
-        return most.reason if most is not None and most.adds > 0 else "nothing stands out"
+        if most is not None and most.adds > 0:
+            return most.reason
+        return f"not measured: {self.not_measured}" if self.not_measured else "nothing stands out"
 
     def signal(self, name: str) -> Signal:
         """The signal of that name; KeyError where there is none in this turn."""
@@ -263,11 +275,12 @@ class Conversation:
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         self.id, self.subject = name_of(id, "id"), name_of(subject, "subject")
-        self.settings = settings = settings or Settings()
+        self.settings = settings = settings_of(settings)
         options = settings.conversation
         self._meaning = _meaning(options.get("embedder", "static") if embedder is FROM_SETTINGS else embedder)
         self._tuning = tuning_of(options)
         self._confirmer = confirmer_of(evaluator, budget, settings)
+        self.spending = Spending()  # on questions to the evaluator, by this object
         self._texts: tuple[tuple[str, str], ...] = ()  # for the evaluator; never saved
         if memory and store is None:
             raise BadUsage("memory across conversations needs a store: expected store='conversations.db'")
@@ -332,7 +345,8 @@ class Conversation:
         self._talk, outcome = follow(self._talk, text, who, seconds, self._meaning, self._tuning)
         confirmation, texts = None, (*self._texts, (who, text))[-MOST_TURNS:]
         if self._confirmer and who == "user" and outcome.mode >= Mode.SUSPECT and not self._talk.confirmed:
-            confirmation = self._confirmer.ask(texts)
+            confirmation, spent = self._confirmer.ask(texts)
+            self.spending = self.spending.plus(spent)
             if confirmation == NOT_CONFIRMED:
                 self._talk, outcome = held(self._talk, outcome)
             self._talk = replace(self._talk, confirmed=confirmation == CONFIRMED)
@@ -360,6 +374,7 @@ class Conversation:
             intents=dict(outcome.intents),
             goal_directed=outcome.goal_directed,
             confirmation=confirmation,
+            not_measured=outcome.not_measured,
         )
 
     def _undo(self, before: Talk) -> None:
@@ -395,6 +410,11 @@ class Conversation:
         self.close()
 
     @property
+    def has_evaluator(self) -> bool:
+        """Whether an evaluator confirms SUSPECT."""
+        return self._confirmer is not None
+
+    @property
     def risk(self) -> float:
         """The risk after the newest turn, 0..1."""
         return self._talk.state.risk
@@ -405,12 +425,20 @@ class Conversation:
         return self._talk.state.mode
 
     @property
+    def memory(self) -> ConversationMemory:
+        """What is remembered of the turns: the newest ones, segments by topic, risky topics, counts."""
+        return self._talk.state.memory
+
+    @property
     def turns(self) -> int:
         """How many turns there were, of all roles."""
         return self._talk.state.turns
 
     def save(self) -> dict[str, Any]:
-        """The state as plain JSON data, without any text; `load` continues from it exactly."""
+        """The state as plain JSON data; `load` continues from it exactly.
+
+        No text is in it, but stems of words: of the ten newest turns, of topics, and of what was refused.
+        """
         with self._lock:
             head = {"format": FORMAT, "id": self.id, "subject": self.subject}
             return {**head, "talk": talk_to_json(self._talk), "patterns": self._watch.save()}

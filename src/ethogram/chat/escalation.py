@@ -33,6 +33,7 @@ WINDOW = 10
 FEWEST = 3
 LEVEL = 0.35  # least of the last three above which the level counts as high
 SLACK = 0.12
+CLIMBS = 2.0  # a climb of one half counts in full
 TRAJECTORY_WEIGHT = 0.55
 _RUNGS = ("", "a subject", "its dangers", "how to do it", "exactly how")
 
@@ -228,14 +229,16 @@ def detect_escalation_shape(values: Sequence[float]) -> float:
     """How much a series of risks looks like an escalation, 0..1, by its newest ten values.
 
     Combines the best climb that ends at the newest value (rise times rank agreement, over windows of 3 to
-    10), a high level, and the sum above a slack. A calm past of any length changes nothing.
+    10), a high level, and the sum above a slack. A calm past of any length changes nothing. A line that does
+    not rise is no escalation, however high.
 
     >>> round(detect_escalation_shape([k / 8 for k in range(9)]), 2) > 0.8
     True
-    >>> detect_escalation_shape([0.05] * 30)
-    0.0
+    >>> detect_escalation_shape([0.05] * 30), detect_escalation_shape([0.8] * 30)
+    (0.0, 0.0)
     """
-    return _shape(values)[0]
+    value, climb, _ = _shape(values)
+    return value * min(1.0, CLIMBS * climb)
 
 
 def _shape(values: Sequence[float]) -> tuple[float, float, float]:

@@ -58,8 +58,12 @@ class Profile:
 
 
 @dataclass(frozen=True, slots=True)
-class Memory:
-    """What a conversation remembers of itself."""
+class ConversationMemory:
+    """What a conversation remembers of itself, without texts: words are stems.
+
+    `recent` are the ten newest turns of the person, `segments` the twelve newest topics, `topics` the eight
+    riskiest, `profile` counts over the whole session.
+    """
 
     recent: tuple[Recent, ...] = ()
     segments: tuple[Segment, ...] = ()
@@ -67,7 +71,7 @@ class Memory:
     profile: Profile = field(default_factory=Profile)
 
 
-def is_change(memory: Memory, view: View) -> bool:
+def is_change(memory: ConversationMemory, view: View) -> bool:
     """Whether a user's turn starts another topic; one without words of its own does not."""
     if len(view.own) < 2 or not memory.segments:
         return not memory.segments and bool(view.own)
@@ -75,7 +79,7 @@ def is_change(memory: Memory, view: View) -> bool:
     return likeness < 0.1 and not (view.points and len(view.own) <= 3)
 
 
-def recall(memory: Memory, view: View, turn: int) -> Signal:
+def recall(memory: ConversationMemory, view: View, turn: int) -> Signal:
     """The signal of a return to a topic that was risky before."""
     here = telling(view)
     for topic in sorted(memory.topics, key=lambda topic: -topic.risk):
@@ -88,7 +92,9 @@ def recall(memory: Memory, view: View, turn: int) -> Signal:
     return quiet("topic_return", "no risky topic met again")
 
 
-def remember(memory: Memory, view: View, role: str, level: float, turn: int, changed: bool) -> Memory:
+def remember(
+    memory: ConversationMemory, view: View, role: str, level: float, turn: int, changed: bool
+) -> ConversationMemory:
     """The memory after a user's turn, without its profile."""
     words = tuple(sorted(view.about, key=lambda word: (-rarity(word), word))[:WORDS])
     recent = (*memory.recent, Recent(role, tuple(sorted(words)), level))[-RECENT:]

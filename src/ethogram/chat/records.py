@@ -86,7 +86,8 @@ class Outcome:
     """Where the conversation stands after a turn, and why.
 
     Of a user's turn: `own` is its risk by itself, `severity` that of the harm it is about; `topic` and
-    `stage` (an index of escalation.STAGES) are of a question in a line of questions.
+    `stage` (an index of escalation.STAGES) are of a question in a line of questions. `not_measured` is why
+    nothing can be said of it.
     """
 
     turn: int
@@ -102,6 +103,7 @@ class Outcome:
     severity: float = 0.0
     topic: str | None = None
     stage: int | None = None
+    not_measured: str | None = None
 
     def signal(self, name: str) -> Signal:
         """The signal of that name; KeyError where there is none."""

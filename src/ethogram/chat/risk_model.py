@@ -16,6 +16,7 @@ from .repetition import resampling
 from .request import Request, disguise, keywords, request, request_signal, vehicle
 from .state import LEVELS, State
 from .turn_features import View, look
+from .words import UNKNOWN
 
 FLOORS = (0.0, 0.15, 0.30, 0.50, 0.70, 0.85)  # the risk at which each mode begins
 HYSTERESIS = 0.05  # a mode is left only when the risk is so far below its floor
@@ -273,7 +274,17 @@ def _user(
         severity=wish.hazard,
         topic=chain.topic[0] if chain is not None and chain.topic else None,
         stage=None if chain is None else escalation.stage_of(view.text),
+        not_measured=None if view.is_english or near is not None else not_understood(view.language),
     )
+
+
+def not_understood(language: str | None) -> str:
+    """Why a turn in another language is not measured.
+
+    >>> not_understood("fr"), not_understood("unknown")
+    ('its language (fr) is not understood', 'its language is not understood')
+    """
+    return f"its language{'' if language == UNKNOWN else f' ({language})'} is not understood"
 
 
 def _assistant(state: State, text: str, at: float | None, tuning: Tuning) -> tuple[State, Outcome]:

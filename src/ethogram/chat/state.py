@@ -9,7 +9,7 @@ import msgspec
 from ..models.slotted import dataclass, field
 from .accumulation import Belief, Load, Manner, Stretch
 from .escalation import Chain, Ladder
-from .memory import Memory, Topic
+from .memory import ConversationMemory, Topic
 from .records import Mode
 from .refusals import LastRequest, Refused
 from .repetition import Piece
@@ -39,7 +39,7 @@ class State:
     pieces: tuple[Piece, ...] = ()
     belief: Belief = field(default_factory=Belief)
     manner: Manner = field(default_factory=Manner)
-    memory: Memory = field(default_factory=Memory)
+    memory: ConversationMemory = field(default_factory=ConversationMemory)
     stretch: Stretch = field(default_factory=Stretch)
 
 
@@ -61,4 +61,8 @@ def from_json(data: dict[str, Any]) -> State:
 def begin(topics: tuple[Topic, ...] = ()) -> State:
     """The state of a new conversation; `topics` are risky ones of the subject's earlier conversations."""
     # They were met long enough ago that meeting one is a return.
-    return State(memory=Memory(topics=tuple(Topic(topic.words, 0.8 * topic.risk, -100) for topic in topics)))
+    return State(
+        memory=ConversationMemory(
+            topics=tuple(Topic(topic.words, 0.8 * topic.risk, -100) for topic in topics)
+        )
+    )

@@ -143,6 +143,7 @@ def rarity(word: str) -> float:
 _SMALL = {code: words_of("languages", code) for code in sections("languages")}
 _LETTERS = re.compile(r"[^\W\d_]+")
 FEWEST = 2  # small words that identify a language of the Latin script
+UNKNOWN = "unknown"
 
 
 def script_of(text: str) -> str | None:
@@ -164,6 +165,8 @@ def script_of(text: str) -> str | None:
 def language_of(text: str) -> str | None:
     """A code such as `en`, or the script's lower-case name for others than Latin; None where it is unclear.
 
+    UNKNOWN where none of its words is known.
+
     >>> [language_of(text) for text in ("How do you do that?", "¿Cómo puedo hacer eso?", "Yes, I do.", "Ok!")]
     ['en', 'es', 'en', None]
     """
@@ -175,4 +178,15 @@ def language_of(text: str) -> str | None:
     best = max(counts, key=lambda code: (counts[code], code == "en"))
     rest = max(count for code, count in counts.items() if code != best)
     # English wins a tie: Polish shares its `i`, `to` and `do`.
-    return best if counts[best] >= FEWEST and (counts[best] > rest or best == "en") else None
+    if counts[best] >= FEWEST and (counts[best] > rest or best == "en"):
+        return best
+    return UNKNOWN if _is_strange(text[:SAMPLE]) else None
+
+
+def _is_strange(text: str) -> bool:
+    """Whether no word is known, of three and more that are not all names."""
+    if sum(word[0].islower() for word in _LETTERS.findall(text)) < FEWEST:
+        return False
+    stems = [stem for stem in tokens(text) if not stem.isdigit()]
+    known, small = _frequencies()[1], small_words()
+    return len(stems) > FEWEST and not any(stem in known or stem in small for stem in stems)

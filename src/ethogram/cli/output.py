@@ -143,22 +143,30 @@ def console() -> Console:
 
 
 def check_page(path: str, read: Iterable[str]) -> None:
-    """Raise BadUsage where the page would overwrite an input."""
+    """Raise BadUsage where the page would overwrite an input, or its folder does not exist."""
     page = Path(path) if path else None
+    if page is not None:
+        check_folder(page)
     for other in read:
         if page is not None and page.exists() and Path(other).exists() and page.samefile(other):
             raise BadUsage(f"--html: {path!r:.200} is an input: name another file for the page")
 
 
+def check_folder(page: Path) -> None:
+    """Raise BadUsage where the folder of a page does not exist."""
+    if not page.parent.is_dir():
+        raise BadUsage(f"--html: the folder {str(page.parent)!r:.200} does not exist")
+
+
 def write_page(path: str, content: str) -> None:
-    """Write a page, whole or not at all; missing folders are made. BadUsage where it cannot be written.
+    """Write a page, whole or not at all. BadUsage where it cannot be written.
 
     Only the owner may read a new page, since it may quote texts.
     """
-    from ..files import make_private_folder, write_whole
+    from ..files import write_whole
 
+    check_folder(Path(path))
     try:
-        make_private_folder(Path(path).parent)
         write_whole(path, [content])
     except OSError as error:
         raise BadUsage(f"--html: {path!r:.200} cannot be written: {error.strerror}") from None

@@ -280,10 +280,14 @@ def time_zone(value: Any, place: Place, report: Report) -> Any:
 def embedder(value: Any, place: Place, report: Report) -> Any:
     """The name of an embedder; a folder is absolute, since settings are read from anywhere."""
     kind, _, rest = value.partition(":") if isinstance(value, str) else ("", "", "")
+    if value == "none":
+        return None
     is_folder = kind == "onnx" and os.path.isabs(os.path.expanduser(rest))  # noqa: PTH111, PTH117
     if value == "static" or is_folder or (kind == "openai" and rest):
         return value
-    return wrong(value, "static, onnx:/FOLDER (absolute) or openai:MODEL@URL", place, report, ["static"])
+    return wrong(
+        value, "static, onnx:/FOLDER (absolute), openai:MODEL@URL or none", place, report, ["static"]
+    )
 
 
 def hours(value: Any, place: Place, report: Report) -> Any:

@@ -35,6 +35,8 @@ MAX_GLOB = 100
 MAX_WILDCARDS = 3
 MAX_NAMES = 8
 HIDDEN = "(not shown)"
+EMBEDDER = "conversation.embedder"
+EMBEDDER_REMEDY = "name a model or a server with --embedder, in your own settings, or the file with --config"
 _PREFIX = "ETHOGRAM_"
 _OPTIONS = {"parameters": "--set", "scorers": "--scorer"}
 """Options that are not named like their setting."""
@@ -183,6 +185,11 @@ def _with(value: Any, place: Place, new: Any) -> Any:
     return items
 
 
+def is_never_trusted(refused: Refused) -> bool:
+    """Whether a setting of a folder's file does not count even where the file is trusted."""
+    return refused.name == EMBEDDER and isinstance(refused.value, str) and ":" in refused.value
+
+
 def outside_faults(layer: Layer, file: str) -> Iterator[Fault]:
     """A fault for each file or folder outside the folder that a settings file found in it names.
 
@@ -198,10 +205,8 @@ def outside_faults(layer: Layer, file: str) -> Iterator[Fault]:
     if isinstance(embedder, str) and ":" in embedder:
         # Nobody can review a model, and its digest would be that of many megabytes.
         message = f"conversation.embedder must be static or null in the folder's {Path(file).name}"
-        remedy = "name a model or a server with --embedder, in your own settings, or the file with --config"
-        yield layer.fault(
-            ("conversation", "embedder"), f"{message}; got {embedder!r:.200}; {remedy}", key=False
-        )
+        place = ("conversation", "embedder")
+        yield layer.fault(place, f"{message}; got {embedder!r:.200}; {EMBEDDER_REMEDY}", key=False)
     for item in used_files(file):
         if not is_inside(item, folder):
             yield Fault(str(item), 0, 0, f"links to a file outside the folder of {Path(file).name}")

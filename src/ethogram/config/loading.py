@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from itertools import pairwise
+from itertools import groupby, pairwise
 from pathlib import Path
 from shlex import quote
 from typing import Any
@@ -17,10 +17,12 @@ from .checks import MISSING, Place, Report, dotted
 from .layers import (
     ADDED,
     CONFIG_VARIABLE,
+    EMBEDDER_REMEDY,
     Layer,
     Refused,
     anchor,
     environ_layers,
+    is_never_trusted,
     leaves_of,
     option_layers,
     outside_faults,
@@ -249,7 +251,9 @@ class _Loader:
         self.warnings += map(str, faults)
         if refused:
             self.refused += refused
-            self.warnings.append(refused_warning(file, trust.why, refused, remedy))
+            for never, some in groupby(sorted(refused, key=is_never_trusted), is_never_trusted):
+                how = EMBEDDER_REMEDY if never else remedy
+                self.warnings.append(refused_warning(file, trust.why, list(some), how))
         return tight, False
 
     def merge(self, layers: Iterable[Layer]) -> tuple[Settings, dict[str, str]]:

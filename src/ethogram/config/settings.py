@@ -69,7 +69,7 @@ Hours = Annotated[
         },
     ),
 ]
-Embedder = Annotated[str, checks.embedder, Meta(pattern=r"^(static|onnx:.+|openai:.+)$")]
+Embedder = Annotated[str, checks.embedder, Meta(pattern=r"^(static|none|onnx:.+|openai:.+)$")]
 VersionOrFile = Annotated[
     str,
     checks.version_or_file,
@@ -131,13 +131,15 @@ class ConversationSettings(InputStruct, forbid_unknown_fields=True):
     """How the risk of conversations is followed; docs/chat.md."""
 
     embedder: Embedder | None = "static"
-    """What compares texts: static, onnx:/FOLDER or openai:MODEL@URL; null: nothing does."""
+    """What compares texts: static, onnx:/FOLDER or openai:MODEL@URL; null or none: nothing does."""
     weights: Annotated[Mapping[str, Weight], checks.Keys(*SIGNALS)] = MappingProxyType({})
     """How much each signal counts, 1 where it is not named."""
     half_life: Duration = 12 * 3600 * 1_000_000
     """How quickly risk is forgotten."""
     memory: Flag = False
     """Whether risk is remembered across conversations."""
+    evaluator_wait: Duration = 3_000_000
+    """For how long a question to an evaluator is sent again where its server fails."""
 
 
 class RiskSettings(InputStruct, forbid_unknown_fields=True):

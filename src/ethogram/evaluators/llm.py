@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import secrets
 import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, TypeVar
@@ -100,8 +101,13 @@ class LanguageModel(Evaluator):
 
         return self._repeatedly(question.prompt, self._schema, read)
 
-    def confirm(self, turns: Sequence[tuple[str, str]]) -> Confirmation | NotMeasured:
-        """How sure the model is that the last of these turns, as (role, text), asks for harm."""
+    def confirm(
+        self, turns: Sequence[tuple[str, str]], wait: float | None = None
+    ) -> Confirmation | NotMeasured:
+        """How sure the model is that the last of these turns, as (role, text), asks for harm.
+
+        `wait` is how many seconds later a retry may begin; without it, as for any question.
+        """
         if not turns or not turns[-1][1].strip():
             return NotMeasured(NO_TEXT, final=True)
 
@@ -111,20 +117,24 @@ class LanguageModel(Evaluator):
                 return NotMeasured(checked, cost, usage)
             return Confirmation(checked, cost, usage)
 
-        return self._repeatedly(partial(confirmation_prompt, turns), SCHEMA, read)
+        until = None if wait is None else time.monotonic() + wait
+        return self._repeatedly(partial(confirmation_prompt, turns), SCHEMA, read, until)
 
     def _repeatedly(
         self,
         prompt: Callable[[str], tuple[str, str]],
         schema: Mapping[str, Any],
         read: Callable[[Reply, str, float | None, Usage], T | NotMeasured],
+        until: float | None = None,
     ) -> T | NotMeasured:
         """What `read` makes of the first usable reply, with the cost of all attempts."""
         usage, spent, reason = Usage(), 0.0, ""
-        for _ in range(ATTEMPTS):
+        for attempt in range(ATTEMPTS):
+            if attempt and until is not None and time.monotonic() > until:
+                break
             boundary = secrets.token_hex(8)
             system, user = prompt(boundary)
-            reply = self._ask(system, user, schema)
+            reply = self._ask(system, user, schema, until)
             if isinstance(reply, RequestFailure):
                 if reply.kind != "lost":
                     return self._not_measured(reply, spent, usage)
@@ -202,17 +212,20 @@ class LanguageModel(Evaluator):
         except (LookupError, TypeError, ValueError, AttributeError):
             return Reply("", None, UNREADABLE)
 
-    def patiently(self, send: Callable[[], Any]) -> Any | RequestFailure:
+    def patiently(self, send: Callable[[], Any], until: float | None = None) -> Any | RequestFailure:
         """What `send` returns; retried after a delay where it certainly was not answered."""
-        return self._patience.send(send)
+        return self._patience.send(send, until)
 
-    def _ask(self, system: str, user: str, schema: Mapping[str, Any]) -> Reply | RequestFailure:
+    def _ask(
+        self, system: str, user: str, schema: Mapping[str, Any], until: float | None = None
+    ) -> Reply | RequestFailure:
         try:
             client, forms = self.client(), self.forms(schema)
         except EvaluatorStopped:
             return RequestFailure("ended", ENDED)
         for level in range(self._level, len(forms)):
-            body = self.patiently(partial(self.send, client, self.request(system, user, forms[level])))
+            request = self.request(system, user, forms[level])
+            body = self.patiently(partial(self.send, client, request), until)
             # A server that took a form once takes it always: then the fault is in the question.
             if not isinstance(body, RequestFailure) or body.status not in (400, 422) or self._answered:
                 break

@@ -10,6 +10,7 @@ WORDS_FORM = re.compile(r"[^|]+\|[^|]+")
 ABSENT = "not measured"
 MARK = re.compile(r" #[0-9a-f]{8}$")
 """The hash at the end of a step_key or talk_key, which says nothing to a person."""
+TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z")
 
 
 def write(value: float | str | None, form: str) -> str:
@@ -23,13 +24,13 @@ def write(value: float | str | None, form: str) -> str:
     ('1 time', '2 times', '1 day')
     >>> write(0.0, "change|changes"), write(0.0, ".0f day|days")
     ('no changes', '0 days')
-    >>> write("bash pytest -x #0a1b2c3d", "")
-    'bash pytest -x'
+    >>> write("bash pytest -x #0a1b2c3d", ""), write("2026-03-07T05:00:00Z", "")
+    ('bash pytest -x', '2026-03-07 05:00 UTC')
     """
     if value is None:
         return ABSENT
     if isinstance(value, str):
-        return MARK.sub("", value)
+        return f"{value[:10]} {value[11:16]} UTC" if TIME.fullmatch(value) else MARK.sub("", value)
     number, words = split_form(form)
     text = _number(value, number)
     if words is None:

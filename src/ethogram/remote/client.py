@@ -131,8 +131,8 @@ class Patience:
         self.reached = False
         self._connections, self._sleep = connections, sleep or connections.wait
 
-    def send(self, send: Callable[[], T]) -> T | RequestFailure:
-        """What `send` returns, or why there is no answer."""
+    def send(self, send: Callable[[], T], until: float | None = None) -> T | RequestFailure:
+        """What `send` returns, or why there is no answer; no retry begins after `until` (monotonic)."""
         began, turn = time.monotonic(), 0
         while not self._connections.is_cut():
             result = attempt(send)
@@ -148,7 +148,10 @@ class Patience:
             late = not self.reached and time.monotonic() - began >= NEVER_REACHED_SECONDS
             if result.kind not in ("busy", "unreached") or turn >= most or late:
                 return result
-            self._sleep(waiting_time(result, turn, random.random()))
+            wait = waiting_time(result, turn, random.random())
+            if until is not None and time.monotonic() + wait > until:
+                return result
+            self._sleep(wait)
             turn += 1
         return RequestFailure("ended", ENDED)
 

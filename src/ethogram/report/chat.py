@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ..app.chat import COMBINED, Scored, changes, excerpt, reason_of, rises, standing
+from ..chat.records import Mode
 from .wording import clean, plural, printable
 
 BLOCKS, ASCII = "▁▂▃▄▅▆▇█", "_.-:=+*#"
@@ -15,6 +16,7 @@ BLOCKS, ASCII = "▁▂▃▄▅▆▇█", "_.-:=+*#"
 WIDTH = 20
 """Turns in a sparkline."""
 MINOR = 0.005
+UNMEASURED = "not measured"
 REASONS = 3
 """Reasons under a turn."""
 STYLES = {
@@ -72,10 +74,17 @@ class TurnWriter:
         mode = f"{name:8}"
         if self._coloured and name in STYLES:
             mode = f"{STYLES[name]}{mode}{RESET}"
+        # Nothing is known of a conversation that was never understood.
+        where = f"{UNMEASURED:14}" if is_unmeasured(turn) else f"{mode}  {turn.state.risk:.2f}"
         bars = sparkline(risks, self._heights)
         text = f"  {printable(excerpt(turn.turn.text))}" if self._excerpts else ""
         who = f"{turn.number:4}  {turn.turn.role:9}"
-        return f"{who}  {mode}  {turn.state.risk:.2f}  {bars:{WIDTH}}{text}".rstrip()
+        return f"{who}  {where}  {bars:{WIDTH}}{text}".rstrip()
+
+
+def is_unmeasured(turn: Scored) -> bool:
+    """Whether a turn was not measured and nothing before it gives its mode."""
+    return bool(turn.state.not_measured) and turn.state.mode == Mode.SAFE
 
 
 def reasons(turn: Scored, most: int) -> Iterator[tuple[str, str, str]]:
@@ -116,13 +125,42 @@ def summary_line(record: Mapping[str, Any]) -> str:
     """How far a conversation went, and when.
 
     >>> record = {"conversation": "c1", "turns": 9, "highest_mode": "ELEVATED", "highest_risk": 0.41}
-    >>> summary_line({**record, "first": {"CAUTIOUS": 5, "ELEVATED": 7}, "patterns": {}})
+    >>> known = {"patterns": {}, "user_turns": 5, "not_measured": {}}
+    >>> summary_line({**record, **known, "first": {"CAUTIOUS": 5, "ELEVATED": 7}})
     'c1: 9 turns, highest ELEVATED 0.41; CAUTIOUS from turn 5, ELEVATED from turn 7'
     """
-    highest = f"highest {record['highest_mode']} {record['highest_risk']:.2f}"
-    line = f"{record['conversation'][:120]}: {plural(record['turns'], 'turn')}, {highest}"
+    line = f"{record['conversation'][:120]}: {plural(record['turns'], 'turn')}, {highest_text(record)}"
     detected = ", ".join(f"{name} at turn {turn}" for name, turn in record["patterns"].items())
-    return printable("; ".join(part for part in (line, rises_text(record), detected) if part))
+    parts = (line, rises_text(record), detected, evaluator_text(record))
+    return printable("; ".join(part for part in parts if part))
+
+
+def highest_text(record: Mapping[str, Any]) -> str:
+    """How far a conversation went, and how much of it was not measured."""
+    highest = f"highest {record['highest_mode']} {record['highest_risk']:.2f}"
+    reasons: Mapping[str, int] = record["not_measured"]
+    if not reasons:
+        return highest
+    why, count = ", ".join(reasons), sum(reasons.values())
+    if never_measured(record):
+        return f"{UNMEASURED}: {why}"
+    return f"{highest}, {count} of {plural(record['user_turns'], 'user turn')} {UNMEASURED}: {why}"
+
+
+def never_measured(record: Mapping[str, Any]) -> bool:
+    """Whether nothing that the person said was measured."""
+    missed: int = sum(record["not_measured"].values())
+    return 0 < missed == record["user_turns"] and bool(record["highest_mode"] == "SAFE")
+
+
+def evaluator_text(record: Mapping[str, Any]) -> str:
+    """What an evaluator answered, and what it cost; '' without one."""
+    questions = record.get("questions")
+    if questions is None:
+        return ""
+    cost = f"${record['spent']:.4f}" if "spent" in record else "cost unknown"
+    answer = f"{record['confirmation']}, " if record.get("confirmation") else ""
+    return f"evaluator: {answer}{plural(questions, 'question')}, {cost}"
 
 
 def heights() -> str:

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 
 
 OWN = "your own"
+SCARCE = 0.1
+"""Share of scored messages below which no match of a score says nothing."""
+HARDLY = "Not judged, hardly any message was scored"
 MOST = 4
 """Signals named one by one."""
 
@@ -41,7 +44,12 @@ class Coverage:
             return cls(notes=[*left_out(analysis, batch)])
         no_match, not_applicable = without_match(analysis, library, batch)
         families = family_of(library)
-        return cls(by_family(no_match, families), by_family(not_applicable, families), notes(analysis, batch))
+        unsure = hardly_scored(analysis, library, no_match)
+        further = notes(analysis, batch)
+        if unsure:
+            further.insert(0, f"{HARDLY}: {grouped(unsure, families)}")
+        known = by_family([name for name in no_match if name not in unsure], families)
+        return cls(known, by_family(not_applicable, families), further)
 
 
 def coverage_lines(
@@ -52,15 +60,23 @@ def coverage_lines(
         yield from left_out(analysis, batch)
         return
     no_match, not_applicable = without_match(analysis, library, batch)
+    unsure = hardly_scored(analysis, library, no_match)
+    no_match = [name for name in no_match if name not in unsure]
     lacking = analysis.insufficient.counts()
     if verbose:
         families = family_of(library)
         if no_match:
             yield f"No match: {grouped(no_match, families)}"
+        if unsure:
+            yield f"{HARDLY}: {grouped(unsure, families)}"
         if not_applicable:
             yield f"Not applicable, required signals are missing: {grouped(not_applicable, families)}"
     else:
-        counts = [(no_match, "without a match"), (not_applicable, "not applicable")]
+        counts = [
+            (no_match, "without a match"),
+            (unsure, "not judged (hardly any message was scored)"),
+            (not_applicable, "not applicable"),
+        ]
         parts = [f"{plural(_files(names), 'pattern')} {what}" for names, what in counts if names]
         if lacking:
             what = f"with insufficient data for {plural(lacking.total(), 'history')}"
@@ -104,6 +120,11 @@ def evaluated_lines(
             yield "Some patterns need scores of messages: add --evaluator local (offline, no key)."
         return
     yield scored_line(summary)
+    if summary["not_measured_traits"] and summary["evaluated"]:
+        yield f"Not measured by this evaluator: {', '.join(summary['not_measured_traits'])}"
+    if summary["unknown_language"]:
+        strange = plural(summary["unknown_language"], "message")
+        yield f"Not scored: the language of {strange} is not understood"
     if summary["untrusted"]:
         yield untrusted_answers(summary["untrusted"])
     if summary["not_measured"]:
@@ -171,6 +192,16 @@ def without_match(analysis: Analysis, library: Library, batch: Gathered) -> tupl
     no_match = [row.pattern for row in silent if could_match(row.pattern)]
     missing = [row.pattern for row in silent if not row.insufficient and row.pattern not in no_match]
     return no_match, missing
+
+
+def hardly_scored(analysis: Analysis, library: Library, names: Iterable[str]) -> list[str]:
+    """Those of these patterns that look at scores, where an evaluator gave hardly any."""
+    from ..evaluators.base import looks_at_scores
+
+    if analysis.evaluated is None or analysis.evaluated["share"] >= SCARCE:
+        return []
+    scored = {program.name for program in library.programs if looks_at_scores(program)}
+    return [name for name in names if name in scored]
 
 
 def by_family(names: Iterable[str], families: Mapping[str, str]) -> dict[str, list[str]]:

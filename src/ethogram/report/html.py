@@ -219,7 +219,15 @@ def _runs(ranked: Sequence[Run], numbers: Mapping[Who, int]) -> dict[str, Any]:
 def chat_page(turns: Sequence[Scored], followed: Mapping[str, Followed], *, excerpts: bool = False) -> str:
     """Scored conversations; what was said is there only with `excerpts`."""
     from ..app.chat import COMBINED, excerpt, summary_record
-    from .chat import reasons, rises_text
+    from .chat import (
+        UNMEASURED,
+        evaluator_text,
+        highest_text,
+        is_unmeasured,
+        never_measured,
+        reasons,
+        rises_text,
+    )
 
     by_talk: dict[str, list[Scored]] = {}
     for turn in turns:
@@ -228,9 +236,16 @@ def chat_page(turns: Sequence[Scored], followed: Mapping[str, Followed], *, exce
     records.sort(key=lambda record: -record["highest_risk"])
     counts = [plural(len(records), "conversation"), plural(sum(talk["turns"] for talk in records), "turn")]
 
+    heading = f"Highest: {records[0]['highest_mode']}" if records else "No conversations"
+    if records and all(map(never_measured, records)):
+        heading = UNMEASURED.capitalize()
+
     def talk_facts(talk: Mapping[str, Any]) -> str:
-        facts = f"{plural(talk['turns'], 'turn')}, highest risk {talk['highest_risk']:.2f}"
-        return "; ".join(part for part in (facts, rises_text(talk)) if part)
+        facts = f"{plural(talk['turns'], 'turn')}, {highest_text(talk)}"
+        return "; ".join(part for part in (facts, rises_text(talk), evaluator_text(talk)) if part)
+
+    def mode_mark(mode: str, is_known: bool = True) -> Markup:
+        return svg.tag("span", mode if is_known else UNMEASURED, class_=f"mode l-{plots.SEVERITY_OF[mode]}")
 
     def curve_of(rows: Sequence[Scored]) -> Markup:
         return plots.curve([turn.state.risk for turn in rows], [turn.state.mode.name for turn in rows])
@@ -239,7 +254,7 @@ def chat_page(turns: Sequence[Scored], followed: Mapping[str, Followed], *, exce
         "chat.html",
         asset("style.css") + asset("chat.css"),
         title="ethogram chat",
-        heading=f"Highest: {records[0]['highest_mode']}" if records else "No conversations",
+        heading=heading,
         where=", ".join(counts) if records else "There are no turns in this input.",
         talks=records[:TALKS],
         more=len(records[TALKS:]),
@@ -250,7 +265,9 @@ def chat_page(turns: Sequence[Scored], followed: Mapping[str, Followed], *, exce
         talk_facts=talk_facts,
         curve_of=curve_of,
         reasons=lambda turn: list(reasons(turn, REASONS)),
-        mode_mark=lambda mode: svg.tag("span", mode, class_=f"mode l-{plots.SEVERITY_OF[mode]}"),
+        mode_mark=mode_mark,
+        is_unmeasured=is_unmeasured,
+        never_measured=never_measured,
     )
 
 

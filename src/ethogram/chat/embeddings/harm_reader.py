@@ -131,7 +131,9 @@ class Reader:
         level = self._mean(vectors, None, lengths) if content(tokens(text)) else AT_REST
         if state.context:
             context = _whole(np.array([unpack(item) for item in state.context]))
-            level = max(level - EXCUSED, self._mean(vectors, context, lengths))
+            # A greeting explains nothing.
+            excused = EXCUSED if state.topic else 0.0
+            level = max(level - excused, self._mean(vectors, context, lengths))
         return level
 
     def _mean(self, vectors: Vectors, context: Vectors | None, lengths: list[int]) -> float:
