@@ -13,6 +13,7 @@ from ..ingest.batch import EventSequence, sequence_of
 from ..ingest.reader import without_collection
 from ..language.ast import Attribute, Expr, Indicator, Signal
 from ..language.program import Program
+from ..language.requirements import required_signals
 from ..language.visitor import named, once_each
 from ..models import INPUT_SCORER, Event, Reading, Value, stable_hash
 from ..signals import Measurer, Options, plan
@@ -50,6 +51,21 @@ def scored_events(
     measured, unmeasured = measured_events(supplied, programs, settings)
     scored, more = only_scorers(measured, settings.scorers)
     return scored, unused + more, unmeasured
+
+
+def judged(programs: Iterable[Program], names: Collection[str]) -> list[Program]:
+    """The programs that can match where only these readings, and those of our signals, are there."""
+    return [program for program in programs if not missing(program, names)]
+
+
+def missing(program: Program, names: Collection[str]) -> tuple[str, ...]:
+    """Signals that a program cannot do without, that none of the readings is of and that we do not measure.
+
+    Our own are absent where there was nothing to measure, such as an error: that is an answer.
+    """
+    return tuple(
+        sorted(name for name in required_signals(program).difference(names) if name not in registry.signals)
+    )
 
 
 def measurer_of(programs: Iterable[Program], settings: Settings) -> Measurer:

@@ -1,4 +1,4 @@
-"""What an analysis covered: patterns without a match, not applicable, insufficient data, muted, left out."""
+"""What an analysis covered: patterns without a match, not judged, insufficient data, muted, left out."""
 
 from __future__ import annotations
 
@@ -58,9 +58,10 @@ def coverage_lines(
         if no_match:
             yield f"No match: {grouped(no_match, families)}"
         if not_applicable:
-            yield f"Not applicable, required signals are missing: {grouped(not_applicable, families)}"
+            yield f"Could not be judged, required signals are missing: {grouped(not_applicable, families)}"
+            yield from missing_lines(analysis)
     else:
-        counts = [(no_match, "without a match"), (not_applicable, "not applicable")]
+        counts = [(no_match, "without a match"), (not_applicable, "that could not be judged")]
         parts = [f"{plural(_files(names), 'pattern')} {what}" for names, what in counts if names]
         if lacking:
             what = f"with insufficient data for {plural(lacking.total(), 'history')}"
@@ -153,7 +154,7 @@ def without_match(analysis: Analysis, library: Library, batch: Gathered) -> tupl
         program = programs[name]
         if not program.is_combination:
             if (row := checked.get(name)) is not None:
-                return row.histories > row.insufficient
+                return not row.missing and row.histories > row.insufficient
             # A part of a combination that was not selected: nobody counted its histories. Signals that are
             # measured here count as present.
             measured = any(signal in registry.signals for signal in program.signals)
@@ -164,8 +165,17 @@ def without_match(analysis: Analysis, library: Library, batch: Gathered) -> tupl
 
     silent = [row for row in analysis.checked if not row.detections]
     no_match = [row.pattern for row in silent if could_match(row.pattern)]
-    missing = [row.pattern for row in silent if not row.insufficient and row.pattern not in no_match]
+    missing = [
+        row.pattern for row in silent if row.pattern not in no_match and (row.missing or not row.insufficient)
+    ]
     return no_match, missing
+
+
+def missing_lines(analysis: Analysis) -> Iterator[str]:
+    """What patterns lack of which some signals were there."""
+    for row in analysis.checked:
+        if row.missing and row.histories:
+            yield f"  {clean(row.pattern)}: no event has {listed(row.missing, MOST)}"
 
 
 def by_family(names: Iterable[str], families: Mapping[str, str]) -> dict[str, list[str]]:
