@@ -19,7 +19,7 @@ from ..patterns.catalogue import known_ranges, load_vocabulary
 from ..patterns.library import Library, load_patterns, without_combinations
 from ..patterns.settings_check import check_patterns
 from .mute import add_excerpts, mute
-from .readings import judged, scored_events
+from .readings import judged, lone_scorer, scored_events
 from .result import Analysis, known_signals, strange, summed_up, unread
 from .traces import Traces, trace
 
@@ -208,6 +208,9 @@ def analyze_batch(
     events = batch.events.until(asked)
     measuring = judged(programs, batch.events.reading_names())
     scored, unused, unmeasured = scored_events(events, measuring, settings)
+    if lone := lone_scorer(unused, scored.reading_names(), settings.scorers):
+        settings = replace(settings, scorers={**settings.scorers, **lone})
+        scored, unused, unmeasured = scored_events(events, measuring, settings)
     found = find(programs, scored, as_of=asked)
     vocabulary = load_vocabulary(settings.signals)
     names = scored.reading_names()

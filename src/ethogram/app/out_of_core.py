@@ -40,6 +40,7 @@ from ..signals import plan
 from ..signals.measurer import MAX_REASONS, OTHER
 from .readings import (
     judged,
+    lone_scorer,
     looks_beyond_subjects,
     measurer_of,
     needed,
@@ -208,6 +209,9 @@ def analyze_on_disk(
                 # Of more than MAX_REASONS, the others together, as the measurer has it.
                 known = (name, reason) in unmeasured or len(unmeasured) < MAX_REASONS
                 unmeasured[(name, reason) if known else (name, OTHER)] += n
+        if lone := lone_scorer(unused, names, settings.scorers):
+            ours = replace(settings, scorers={**settings.scorers, **lone})
+            return analyze_on_disk(on_disk, library, ours, as_of=as_of, traced=traced, workers=workers)
         analysis = summed_up(
             library,
             whole.result(on_disk.events),

@@ -167,6 +167,20 @@ def only_scorers(
     return sequence_of(events).without_readings(drop, only_named=not scorers)
 
 
+def lone_scorer(
+    unused: Mapping[tuple[str, str], int], names: Collection[str], scorers: Mapping[str, str]
+) -> dict[str, str]:
+    """The scorer of each signal whose readings were left out, where they are the only ones; else empty.
+
+    `names` are the signals whose readings count. More than one scorer, or readings of one of the signals that
+    count already, leave the choice to the settings.
+    """
+    left = {name: by for name, by in unused if name not in registry.signals}
+    if len({by for name, by in unused if name in left}) != 1 or "*" in scorers:
+        return {}
+    return left if left.keys().isdisjoint({*names, *scorers}) else {}
+
+
 # What is measured on an event before its texts are left out of a store.
 
 TextSignals = Callable[[Event], tuple[Reading, ...]]

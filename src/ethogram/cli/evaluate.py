@@ -109,7 +109,7 @@ def evaluate(
         write_lines(evaluation_lines(result))
         if output:
             by = f"--scorer {printable(result.scorer)}"
-            write_line(f"events with scores: {printable(output)} (use them with {by})")
+            write_line(f"events with scores: {printable(output)} (beside other scores, {by} selects them)")
         if record:
             write_line(f"answers: {printable(record)}")
     result.must_not_have_stopped()
