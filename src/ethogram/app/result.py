@@ -25,6 +25,7 @@ from ..patterns.library import Library
 from .evaluation.records import EvaluateSummary
 from .readings import missing, names_by_kind
 from .run_record import Run
+from .swarms import swarms
 from .traces import Traces
 
 # Readings that nobody reads and whose names look misspelt: told, since their values are lost otherwise.
@@ -296,7 +297,7 @@ def summed_up(
     `names` are the signals that an event up to the moment has a reading of.
     """
     chosen = {program.name: program for program in library.programs if library.is_chosen(program)}
-    detections = [detection for detection in result.detections if detection.pattern in chosen]
+    detections = swarms(detection for detection in result.detections if detection.pattern in chosen)
     lacking = result.insufficient.of(chosen)
     return Analysis(
         detections=tuple(item for item in detections if item.status != "shadow"),
