@@ -1,4 +1,4 @@
-"""Swarms: detections of one text by many subjects, as one detection with its members."""
+"""Swarms: detections of texts that many subjects share, as one detection with its members."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from ..models.slotted import replace
 
 MEMBERS = "members"
 """The detail that names all who took part so far, the first one first."""
-FIRST = 5
-"""Names that tell one swarm from another."""
+COMMON = 3
+"""Members in common that make two texts those of one swarm."""
 
 
 def swarms(detections: Iterable[Detection]) -> list[Detection]:
@@ -19,15 +19,17 @@ def swarms(detections: Iterable[Detection]) -> list[Detection]:
     What it says is what the newest of them says, which knows all members.
     """
     kept: list[Detection] = []
-    groups: dict[tuple[str, str, str], list[Detection]] = {}
+    groups: list[tuple[tuple[str, str], set[str], list[Detection]]] = []
     for item in detections:
-        members = item.details.get(MEMBERS)
-        if isinstance(members, str):
-            first = ", ".join(members.split(", ")[:FIRST])
-            groups.setdefault((item.pattern, item.source, first), []).append(item)
-        else:
+        if not isinstance(item.details.get(MEMBERS), str):
             kept.append(item)
-    kept += (_joined(group) for group in groups.values())
+            continue
+        kind, members = (item.pattern, item.source), {*item.details[MEMBERS].split(", "), item.subject}
+        own = [group for group in groups if group[0] == kind and len(group[1] & members) >= COMMON]
+        groups = [group for group in groups if group not in own]
+        every = members.union(*(group[1] for group in own))
+        groups.append((kind, every, [*(known for group in own for known in group[2]), item]))
+    kept += (_joined(group) for _, _, group in groups)
     return sorted(kept, key=lambda item: item.order)
 
 
