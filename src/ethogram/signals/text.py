@@ -158,8 +158,8 @@ Known = tuple[str, ...]
 def measure_copies(event: Event, state: Known, options: Options) -> tuple[Mapping[str, float | str], Known]:
     """How many subjects wrote the text so far, whether this one did before, and all who did."""
     known = _with_writer(state, short(event.subject))
-    values = {"copied_by": float(len(known)), "copy": float(known is state), "copied_members": _names(known)}
-    return values, known
+    counts = {"copied_by": float(len(known)), "copy": float(known is state)}
+    return {**counts, "copied_members": _names(known)}, known
 
 
 def _names(known: Known) -> str:
