@@ -15,7 +15,7 @@ from ..language.ast import Attribute, Expr, Indicator, Signal
 from ..language.program import Program
 from ..language.requirements import required_signals
 from ..language.visitor import named, once_each
-from ..models import INPUT_SCORER, Event, Reading, Value, stable_hash
+from ..models import INPUT_SCORER, Event, Reading, Value, is_evaluated, stable_hash
 from ..signals import Measurer, Options, plan
 from ..signals.base import Unmeasured
 from ..store.rows import MARK, NOT_KEPT, STEPS, bare_attributes
@@ -172,12 +172,14 @@ def lone_scorer(
 ) -> dict[str, str]:
     """The scorer of each signal whose readings were left out, where they are the only ones; else empty.
 
-    `names` are the signals whose readings count. More than one scorer, or readings of one of the signals that
-    count already, leave the choice to the settings.
+    `names` are the signals whose readings count. More than one scorer, or other scores that count already,
+    leave the choice to the settings.
     """
     left = {name: by for name, by in unused if name not in registry.signals}
     if len({by for name, by in unused if name in left}) != 1 or "*" in scorers:
         return {}
+    if is_evaluated(dict.fromkeys(names, 1)):
+        return {}  # other scores are there
     return left if left.keys().isdisjoint({*names, *scorers}) else {}
 
 
