@@ -784,7 +784,8 @@ def plain(x: Any) -> Any:
 
 def attribute(event: Event, name: str) -> Any:
     if name in FIELDS:
-        return plain(getattr(event, name))
+        given = getattr(event, name)
+        return plain(event.thread if name == "target" and given is None else given)
     if event.attributes.get(name) is not None:
         return plain(event.attributes[name])
     return plain(event.readings.get(name))

@@ -144,11 +144,23 @@ _HOMES = {
 
 _MODULES = ("errors", "verdicts")
 
+# Names of other designs, as docs/names.md lists them, and where they lead.
+_OTHER_NAMES = {
+    "KeywordScanResult": "lexicon:Scan",
+    "ThreadScanResult": "lexicon:ThreadScan",
+    "build_evaluation_prompt": "evaluators.prompt:build_evaluation_prompt",
+    "detect_patterns": "app.analyze:analyze",
+    "scan_keywords": "lexicon:scan",
+}
+
 
 def __getattr__(name: str) -> Any:
     """The public name, imported now and remembered."""
     if name in _MODULES:
         return importlib.import_module(f"{__name__}.{name}")
+    if name in _OTHER_NAMES:
+        home, _, ours = _OTHER_NAMES[name].partition(":")
+        return getattr(importlib.import_module(f"{__name__}.{home}"), ours)
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)

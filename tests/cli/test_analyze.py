@@ -113,12 +113,12 @@ def test_nothing_found_is_said_plainly_with_what_was_checked(folder, capsys):
     assert said == (
         "No detections in 3 events of 1 subject, as of 2026-01-03 12:00 UTC.\n"
         "\n"
-        "Checked: 3 patterns without a match, 1 pattern not applicable (--verbose lists them).\n"
+        "Checked: 3 patterns without a match, 1 pattern that could not be judged (--verbose lists them).\n"
     )
     run("events.jsonl", "--verbose")
     said = capsys.readouterr().out
     assert "No match: your own: gone_away, hot_for_long, hot_then_gone\n" in said
-    assert "Not applicable, required signals are missing: your own: warm_then_cold\n" in said
+    assert "Could not be judged, required signals are missing: your own: warm_then_cold\n" in said
 
 
 def test_no_events_at_all_is_said_plainly(folder, capsys):

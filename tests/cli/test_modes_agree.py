@@ -78,14 +78,17 @@ def analysed(forum: Path) -> list[tuple[Any, ...]]:
 
 
 def test_all_ways_find_the_same(forum: Path, tmp_path: Path):
-    expected = analysed(forum)
+    expected = detections(ran(sys.executable, "-c", WATCH.format(patterns=list(PATTERNS)), str(forum)))
     assert {(one[1], one[2]) for one in expected} == {
         ("repeated_pressure", "kim"),
         *(("copied_text", f"bot{k}") for k in range(7)),
     }
-    assert (
-        detections(ran(sys.executable, "-c", WATCH.format(patterns=list(PATTERNS)), str(forum))) == expected
-    )
+    copies = [one for one in expected if one[1] == "copied_text"]
+    whole = analysed(forum)
+    assert [one for one in whole if one not in expected] == [one for one in whole if one[1] == "copied_text"]
+    (swarm,) = (one for one in whole if one[1] == "copied_text")  # as a whole they are one swarm
+    assert swarm[0] in {one[0] for one in copies}
+    assert sorted(swarm[-1]) == sorted({event for one in copies for event in one[-1]})
     store = str(tmp_path / "events.db")
     ran(sys.executable, "-m", "ethogram", "store", "import", str(forum), "--store", store, "--keep-text")
     swept = ran(sys.executable, "-m", "ethogram", "sweep", "--store", store, "--json", *chosen(),

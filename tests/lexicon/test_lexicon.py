@@ -85,7 +85,7 @@ def test_indicators_are_those_of_the_catalogue_and_of_the_same_side():
 def test_each_category_says_how_well_it_was_measured():
     for category in read_categories():
         right, sampled = category.precision
-        assert 0 <= right <= sampled <= 20
+        assert 0 <= right <= sampled <= 30
         assert sampled > 0
         assert category.hits_per_10000 >= 0
 

@@ -224,7 +224,7 @@ def test_a_greeting_that_everybody_writes_is_no_copied_text():
         event = Event(id="e", at=BEGIN, subject="sam", text=text, readings={"copied_by": by})
         return [event]
 
-    speech = "Join the one true network of agents today and never look back."
+    speech = "Join the one true network of agents today, bring all of your friends along and never look back."
     assert found("copied_text", posted("Good morning!", 80)) == []
     assert found("copied_text", posted(speech, 4)) == []
     assert found("copied_text", posted(speech, 5)) == ["copied_text"]

@@ -20,7 +20,7 @@ from ..patterns.catalogue import known_ranges, load_vocabulary
 from ..patterns.library import Library, load_patterns, parts_of, without_combinations
 from ..patterns.settings_check import check_patterns
 from .mute import add_excerpts, mute
-from .readings import scored_events
+from .readings import judged, lone_scorer, scored_events
 from .result import Analysis, known_signals, strange, summed_up, unread
 from .traces import Traces, trace
 
@@ -226,10 +226,15 @@ def analyze_batch(
     asked = as_of or (batch.events[-1].at if batch.events else EPOCH)
     programs = library.programs
     events = batch.events.until(asked)
-    scored, unused, unmeasured = scored_events(events, programs, settings)
+    measuring = judged(programs, batch.events.reading_names())
+    scored, unused, unmeasured = scored_events(events, measuring, settings)
+    if lone := lone_scorer(unused, scored.reading_names(), settings.scorers):
+        settings = replace(settings, scorers={**settings.scorers, **lone})
+        scored, unused, unmeasured = scored_events(events, measuring, settings)
     found = find(programs, scored, as_of=asked)
     vocabulary = load_vocabulary(settings.signals)
-    analysis = summed_up(library, found, batch, asked if as_of or batch.events else None)
+    names = scored.reading_names()
+    analysis = summed_up(library, found, batch, asked if as_of or batch.events else None, names)
     return analysis.with_counts(
         events=len(events),
         subjects=events.count_subjects(),

@@ -63,12 +63,13 @@ def together(analyses: Sequence[Analysis]) -> Analysis:
     """Several analyses of different sources as one, for one page; each source has its own `as_of`."""
     checked: dict[str, Checked] = {}
     for item in (item for analysis in analyses for item in analysis.checked):
-        total = checked.get(item.pattern, Checked(item.pattern, 0, 0, 0))
+        total = checked.get(item.pattern, Checked(item.pattern, 0, 0, 0, item.missing))
         checked[item.pattern] = Checked(
             item.pattern,
             total.histories + item.histories,
             total.detections + item.detections,
             total.insufficient + item.insufficient,
+            tuple(name for name in total.missing if name in item.missing),
         )
     traces = [analysis.traces for analysis in analyses]
     detections = [detection for analysis in analyses for detection in analysis.detections]

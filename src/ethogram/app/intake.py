@@ -15,6 +15,7 @@ from ..ingest import Limits
 from ..ingest.collector import future_message, latest_time
 from ..ingest.errors import BadLine, shown
 from ..ingest.event_parser import Rules, content_of, event_of, fields_of
+from ..ingest.messages import event_line
 from ..ingest.ordering import Buffer, flush, release
 from ..language.program import Program
 from ..models import Event, content_hash, default_id, micros, moment
@@ -193,7 +194,7 @@ class Intake:
     def _event(self, line: Mapping[str, Any]) -> Event:
         """The event that a dict describes; by default it is of now and has the next number."""
         try:
-            fields = fields_of(line, self._rules)
+            fields = fields_of(event_line(line), self._rules)
         except BadLine as error:
             self.refused += 1
             raise BadEvents([Fault("event", 0, 0, str(error))]) from None

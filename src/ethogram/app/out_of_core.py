@@ -38,7 +38,16 @@ from ..patterns.catalogue import load_vocabulary
 from ..patterns.library import Library
 from ..signals import plan
 from ..signals.measurer import MAX_REASONS, OTHER
-from .readings import looks_beyond_subjects, measurer_of, needed, only_scorers, scored_events, without_steps
+from .readings import (
+    judged,
+    lone_scorer,
+    looks_beyond_subjects,
+    measurer_of,
+    needed,
+    only_scorers,
+    scored_events,
+    without_steps,
+)
 from .result import MOST as MOST_UNREAD
 from .result import Analysis, joined, known_signals, summed_up, unread
 from .traces import Traces, joined_traces, trace
@@ -81,7 +90,7 @@ def in_turn(job: Job, paths: Sequence[Path], workers: int | None = None) -> Iter
 def _worth(job: Job, paths: Iterable[Path]) -> int:
     # Signals that the caller's own script registered are not known to another process.
     ours = all(
-        vars(item).get("__module__", "").startswith("ethogram.") for item in plan(needed(job.programs))
+        vars(item).get("__module__", "").startswith("ethogram.") for item in plan(needed(job.measuring))
     )
     enough = sum(path.stat().st_size for path in paths) >= WORTH_IT
     cores = min(MOST, os.cpu_count() or 1)
@@ -150,6 +159,13 @@ class Job:
     settings: Settings
     as_of: datetime
     measured: bool = False
+    names: frozenset[str] | None = None
+    """The signals that any event has a reading of; None where that is not known."""
+
+    @property
+    def measuring(self) -> Sequence[Program]:
+        """The programs whose signals are measured."""
+        return self.programs if self.names is None else judged(self.programs, self.names)
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,6 +178,7 @@ class Looked:
     unused: Counts
     unmeasured: Counts
     strange: Unknown
+    names: set[str]
 
 
 def analyze_on_disk(
@@ -177,20 +194,30 @@ def analyze_on_disk(
     asked = as_of or on_disk.newest or EPOCH
     whole, strange = Whole(library.programs, asked), []
     events = subjects = 0
-    asked_for = Job(library.programs, settings, asked)
-    with prepared(on_disk.events.buckets, asked_for) as (job, paths, unused, unmeasured):
+    buckets, names = on_disk.events.buckets, set[str]()
+    known_names = None if buckets.fields is None else frozenset(buckets.readings)
+    asked_for = Job(library.programs, settings, asked, names=known_names)
+    with prepared(buckets, asked_for) as (job, paths, unused, unmeasured):
         for item in in_turn(job, paths, workers):
             whole.add(item.part)
             events += item.events
             subjects += item.subjects
             unused += item.unused
             strange.append(item.strange)
+            names |= item.names
             for (name, reason), n in item.unmeasured.items():
                 # Of more than MAX_REASONS, the others together, as the measurer has it.
                 known = (name, reason) in unmeasured or len(unmeasured) < MAX_REASONS
                 unmeasured[(name, reason) if known else (name, OTHER)] += n
+        if lone := lone_scorer(unused, names, settings.scorers):
+            ours = replace(settings, scorers={**settings.scorers, **lone})
+            return analyze_on_disk(on_disk, library, ours, as_of=as_of, traced=traced, workers=workers)
         analysis = summed_up(
-            library, whole.result(on_disk.events), on_disk, asked if as_of or len(on_disk.events) else None
+            library,
+            whole.result(on_disk.events),
+            on_disk,
+            asked if as_of or len(on_disk.events) else None,
+            names,
         )
         traces = _traces(analysis, job, paths) if traced else Traces()
     vocabulary = load_vocabulary(settings.signals)
@@ -210,7 +237,8 @@ def look_at(job: Job, path: Path) -> Looked:
     known = known_signals(job.programs, load_vocabulary(job.settings.signals))
     names = events.unknown_readings(known, 10 * MOST_UNREAD)
     part = find_part(job.programs, scored, as_of=job.as_of)
-    return Looked(part, len(events), events.count_subjects(), unused, unmeasured, names)
+    counts = len(events), events.count_subjects()
+    return Looked(part, *counts, unused, unmeasured, names, scored.reading_names())
 
 
 def _read(path: Path, as_of: datetime) -> EventSequence:
@@ -222,7 +250,7 @@ def _scored(job: Job, events: EventSequence) -> tuple[EventSequence, Counts, Cou
     if job.measured:
         scored, unused = only_scorers(events, job.settings.scorers)
         return scored, unused, Counter()
-    scored, unused, unmeasured = scored_events(events, job.programs, job.settings)
+    scored, unused, unmeasured = scored_events(events, job.measuring, job.settings)
     return scored, unused, Counter(unmeasured)
 
 
@@ -233,11 +261,11 @@ def prepared(buckets: BucketFolder, job: Job) -> Iterator[tuple[Job, Sequence[Pa
     What others did in a thread is in the readings of some signals, and others are in other buckets. With
     them how many readings were left out, and how many could not be measured, and why.
     """
-    measurer, unused = measurer_of(job.programs, job.settings), Counter[tuple[str, str]]()
+    measurer, unused = measurer_of(job.measuring, job.settings), Counter[tuple[str, str]]()
     silent = buckets.fields is not None and not any(
         measurer.needs(buckets.kinds, buckets.fields, buckets.readings).values()
     )
-    if silent or not looks_beyond_subjects(job.programs):
+    if silent or not looks_beyond_subjects(job.measuring):
         yield job, buckets.paths, unused, Counter()
         return
 

@@ -13,8 +13,9 @@ from ..ingest.batch import EventSequence, sequence_of
 from ..ingest.reader import without_collection
 from ..language.ast import Attribute, Expr, Indicator, Signal
 from ..language.program import Program
+from ..language.requirements import required_signals
 from ..language.visitor import named, once_each
-from ..models import INPUT_SCORER, Event, Reading, Value, stable_hash
+from ..models import INPUT_SCORER, Event, Reading, Value, is_evaluated, stable_hash
 from ..signals import Measurer, Options, plan
 from ..signals.base import Unmeasured
 from ..store.rows import MARK, NOT_KEPT, STEPS, bare_attributes
@@ -50,6 +51,21 @@ def scored_events(
     measured, unmeasured = measured_events(supplied, programs, settings)
     scored, more = only_scorers(measured, settings.scorers)
     return scored, unused + more, unmeasured
+
+
+def judged(programs: Iterable[Program], names: Collection[str]) -> list[Program]:
+    """The programs that can match where only these readings, and those of our signals, are there."""
+    return [program for program in programs if not missing(program, names)]
+
+
+def missing(program: Program, names: Collection[str]) -> tuple[str, ...]:
+    """Signals that a program cannot do without, that none of the readings is of and that we do not measure.
+
+    Our own are absent where there was nothing to measure, such as an error: that is an answer.
+    """
+    return tuple(
+        sorted(name for name in required_signals(program).difference(names) if name not in registry.signals)
+    )
 
 
 def measurer_of(programs: Iterable[Program], settings: Settings) -> Measurer:
@@ -149,6 +165,22 @@ def only_scorers(
         return scorer != scorers.get("*", INPUT_SCORER)
 
     return sequence_of(events).without_readings(drop, only_named=not scorers)
+
+
+def lone_scorer(
+    unused: Mapping[tuple[str, str], int], names: Collection[str], scorers: Mapping[str, str]
+) -> dict[str, str]:
+    """The scorer of each signal whose readings were left out, where they are the only ones; else empty.
+
+    `names` are the signals whose readings count. More than one scorer, or other scores that count already,
+    leave the choice to the settings.
+    """
+    left = {name: by for name, by in unused if name not in registry.signals}
+    if len({by for name, by in unused if name in left}) != 1 or "*" in scorers:
+        return {}
+    if is_evaluated(dict.fromkeys(names, 1)):
+        return {}  # other scores are there
+    return left if left.keys().isdisjoint({*names, *scorers}) else {}
 
 
 # What is measured on an event before its texts are left out of a store.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from itertools import chain
 from typing import Annotated, Any
@@ -24,8 +24,9 @@ from ..models.record import Record
 from ..models.slotted import dataclass, field, replace
 from ..patterns.library import Library
 from .evaluation.records import EvaluateSummary
-from .readings import names_by_kind
+from .readings import missing, names_by_kind
 from .run_record import Run
+from .swarms import swarms
 from .traces import Traces
 
 # Readings that nobody reads and whose names look misspelt: told, since their values are lost otherwise.
@@ -93,11 +94,13 @@ class Checked(Record):
     histories: Count
     detections: Count
     insufficient: Count
+    missing: tuple[str, ...] = ()
+    """Signals that it needs and no event has: it could not be judged."""
 
     @property
     def quiet(self) -> bool:
         """Whether nothing was found, and something could have been."""
-        return not self.detections and self.histories > self.insufficient
+        return not self.detections and not self.missing and self.histories > self.insufficient
 
 
 @dataclass(frozen=True, slots=True)
@@ -302,10 +305,19 @@ def insufficient_record(insufficient: Insufficient) -> InsufficientRecord:
     )
 
 
-def summed_up(library: Library, result: SearchResult, gathered: Gathered, as_of: datetime | None) -> Analysis:
-    """What was found of the patterns asked for; `events` are all that were read."""
+def summed_up(
+    library: Library,
+    result: SearchResult,
+    gathered: Gathered,
+    as_of: datetime | None,
+    names: Collection[str],
+) -> Analysis:
+    """What was found of the patterns asked for; `events` are all that were read.
+
+    `names` are the signals that an event up to the moment has a reading of.
+    """
     chosen = {program.name: program for program in library.programs if library.is_chosen(program)}
-    detections = [detection for detection in result.detections if detection.pattern in chosen]
+    detections = swarms(detection for detection in result.detections if detection.pattern in chosen)
     lacking = result.insufficient.of(chosen)
     sources = gathered.events.counts("source", "timed")
     untimed = frozenset(source for source, has_times in sources if not has_times)
@@ -313,7 +325,7 @@ def summed_up(library: Library, result: SearchResult, gathered: Gathered, as_of:
         detections=tuple(item for item in detections if item.status != "shadow"),
         kept=tuple(item for item in detections if item.status == "shadow"),
         insufficient=lacking,
-        checked=checked_patterns(chosen, result.checked, detections, lacking),
+        checked=checked_patterns(chosen, result.checked, detections, lacking, names),
         as_of=as_of,
         events=len(gathered.events),
         subjects=0,
@@ -330,6 +342,7 @@ def checked_patterns(
     histories: Mapping[str, int],
     detections: Iterable[Detection],
     insufficient: InsufficientHistories,
+    names: Collection[str],
 ) -> tuple[Checked, ...]:
     """What became of every pattern that was asked for."""
     counter = Counter(detection.pattern for detection in detections)
@@ -337,5 +350,12 @@ def checked_patterns(
     for (name, _), n in insufficient.counts().items():
         lacking[name] += n
     return tuple(
-        Checked(name, histories.get(name, 0), counter[name], lacking[name]) for name in sorted(chosen)
+        Checked(
+            name,
+            histories.get(name, 0),
+            counter[name],
+            lacking[name],
+            () if counter[name] else missing(chosen[name], names),
+        )
+        for name in sorted(chosen)
     )

@@ -145,7 +145,7 @@ def evaluate(
         write_lines(evaluation_lines(result))
         if output:
             by = f"--scorer {printable(result.scorer)}"
-            write_line(f"events with scores: {printable(output)} (use them with {by})")
+            write_line(f"events with scores: {printable(output)} (beside other scores, {by} selects them)")
         if store:
             by = f"--scorer {printable(result.scorer)}"
             write_line(f"scores kept in {printable(store)} (use them with {by})")

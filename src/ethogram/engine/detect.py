@@ -168,7 +168,7 @@ def keys_of(
     program: Program, events: EventSequence, *, untimed_only: bool = False
 ) -> Counter[tuple[str, tuple[Value, ...]]]:
     """How many events each source and key of a combination has."""
-    if set(program.group_by) <= set(FIELDS):
+    if set(program.group_by) <= set(FIELDS) - {"target"}:
         counts = events.counts("source", "timed", *program.group_by)
     else:
         keyed = ((event, key_of(program, event)) for event in events)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any
@@ -11,7 +11,7 @@ from typing import Any
 from ..language.ast import Expr, Indicator, Signal
 from ..language.program import Program, SequenceProgram, SilenceProgram, ThresholdProgram
 from ..language.visitor import named, walk
-from ..models import INPUT_SCORER, Detection, Event, Evidence, Value, detection_id, moment
+from ..models import INPUT_SCORER, Detection, Event, Evidence, Value, detection_id, is_evaluated, moment
 from ..patterns.code_patterns import RECORD_DETAIL
 from .match import Match
 
@@ -137,13 +137,15 @@ def scorers_of(program: Program, events: Sequence[Event]) -> str:
     """The scorers of the evidence, with context widths where known: 'local@3/4, local@3/20'."""
     scorers = set()
     for event in events:
+        names: Iterable[str] = program.signals or event.readings
+        if program.evaluated and not program.signals:
+            # What was measured for other patterns says nothing here.
+            names = [name for name in event.readings if is_evaluated({name: 1})]
         if not event.scorers and not event.widths:
-            if INPUT_SCORER not in scorers and any(
-                name in event.readings for name in program.signals or event.readings
-            ):
+            if INPUT_SCORER not in scorers and any(name in event.readings for name in names):
                 scorers.add(INPUT_SCORER)
             continue
-        for name in program.signals or event.readings:
+        for name in names:
             if name in event.readings:
                 scorer, width = event.scorers.get(name, INPUT_SCORER), event.widths.get(name)
                 scorers.add(scorer if width is None else f"{scorer}/{width}")

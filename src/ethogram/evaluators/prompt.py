@@ -15,7 +15,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..errors import BadUsage
+from ..lexicon.messages import author_and_text
 from ..lexicon.records import Scan
+from ..lexicon.scanner import scan as scan_text
 from ..lexicon.triage import PRIOR
 from .rubric import system_prompt
 
@@ -28,6 +30,7 @@ MOST_PHRASES = 20  # phrases of a scan that are shown
 MARGIN = "  "
 LONGEST_NAME = 64  # characters of a name that are shown
 PriorMessage = tuple[str, str, Scan]  # subject, text and scan of an earlier message
+Prior = PriorMessage | tuple[str, str] | Mapping[str, Any]  # or a dict with an author and a text
 
 _BOUNDARY = re.compile(r"[A-Za-z0-9]{4,64}")
 # Whatever Python, a terminal or a model may read as the end of a line.
@@ -75,12 +78,14 @@ def evaluation_prompt(
     text: str,
     scan: Scan,
     tier: str,
-    thread_context: Sequence[PriorMessage] = (),
+    thread_context: Sequence[Prior] = (),
     subject_context: Mapping[str, Any] | None = None,
     *,
     boundary: str | None = None,
 ) -> tuple[str, str]:
     """(system, user) for one message, with as much context as the tier shows.
+
+    Earlier messages are (subject, text, scan), or dicts or pairs of an author and a text, which are scanned.
 
     `boundary` is the word in the fence lines, random for each prompt that is sent; by default it is a digest
     of everything that is fenced.
@@ -88,7 +93,8 @@ def evaluation_prompt(
     if boundary is not None and not _BOUNDARY.fullmatch(boundary):
         raise BadUsage("invalid boundary: expected 4 to 64 letters and digits")
     limit = PRIOR.get(tier, 0)
-    prior = thread_context if limit < 0 else thread_context[-limit:] if limit else ()
+    newest = thread_context if limit < 0 else thread_context[-limit:] if limit else ()
+    prior = [_prior(message, number) for number, message in enumerate(newest)]
     history = subject_context if tier == "deep_with_context" else None
     fence = boundary or _boundary(text, prior, history)
     parts = _thread(prior, fence)
@@ -98,6 +104,24 @@ def evaluation_prompt(
     how = "thoroughly" if tier.startswith("deep") else "as it stands"
     parts += [f"## The message to score, {how}", _scanned(scan), _fenced(text, fence)]
     return system_prompt(), "\n\n".join(parts)
+
+
+def build_evaluation_prompt(
+    text: str,
+    scan_result: Scan | None = None,
+    tier: str = "focused",
+    thread_context: Sequence[Prior] | None = None,
+    agent_context: Mapping[str, Any] | None = None,
+) -> tuple[str, str]:
+    """`evaluation_prompt` under another name, with the names of its arguments; without a scan it scans."""
+    return evaluation_prompt(text, scan_result or scan_text(text), tier, thread_context or (), agent_context)
+
+
+def _prior(message: Prior, number: int) -> PriorMessage:
+    if isinstance(message, Mapping):
+        who, text = author_and_text(message, f"thread_context {number}")
+        return who, text or "", scan_text(text or "")
+    return message if len(message) == 3 else (*message, scan_text(message[1]))
 
 
 def _thread(prior: Sequence[PriorMessage], fence: str) -> list[str]:

@@ -104,6 +104,10 @@ class EventSequence(EventCollection, Sequence[Event]):
         )
         return EventList(events), dropped
 
+    def reading_names(self) -> set[str]:
+        """Return the signals that any event has a reading of."""
+        return {name for event in self for name in event.readings}
+
     def has_readings(self) -> Iterable[bool]:
         """Return for each event whether it has a reading."""
         return (bool(event.readings) for event in self)

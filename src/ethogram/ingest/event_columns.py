@@ -313,6 +313,10 @@ class EventColumns(EventSequence):
             readings = {name: column for name, column in readings.items() if name not in gone}
         return self._with(readings, measured), Counter({key: n for key, n in dropped.items() if n})
 
+    def reading_names(self) -> set[str]:
+        own = {name for name, column in self.readings.items() if len(rows_with(column))}
+        return own.union(*(event.readings for event in self.measured.values()))
+
     def has_readings(self) -> Iterable[bool]:
         known = np.zeros(len(self), bool)
         for column in self.readings.values():

@@ -19,13 +19,14 @@ from ..models.limits import FREE_RECORDS, Limits, over
 from ..models.slotted import dataclass, replace
 from .batch import Batch, Place
 from .collector import Collector
-from .errors import Unreadable, shown, type_name
+from .errors import BadLine, Unreadable, shown, type_name
 from .event_parser import CATEGORY, NAMES, NUMBER, Range, Rules
 from .format import HEAD, NOT_UTF_8, UTF_16, Adapter, Input, Record, choose, parse_head
 from .formats.csv import Csv
 from .formats.json_array import JsonArray
 from .formats.jsonl import JsonLines
 from .formats.parquet import Parquet, open_parquet
+from .messages import event_line
 from .spill import BUCKETS, EventsOnDisk, OnDisk, SpillingCollector
 from .streams import BOM, GZIP, decompress, read_head, rewind, until
 from .transcript import TranscriptAdapter
@@ -247,15 +248,21 @@ def gather_events(
 
 
 def events_of(lines: Iterable[Any], **reading: Unpack[Reading]) -> Batch:
-    """Return the events of event lines in memory, as dicts; checked as those of a file are.
+    """Return the events of event lines or messages in memory, as dicts; checked as those of a file are.
 
     >>> [event.subject for event in events_of([{"subject": "ann"}, {"subject": "bo"}]).events]
     ['ann', 'bo']
     """
     collector = Collector(reading.get("source", SOURCE), _rules(reading))
     for number, line in enumerate(lines, 1):
-        value = line if isinstance(line, dict) else f"an event is a dict, not {type_name(line)}"
-        collector.add_record(Place(0, number, "events"), value, 0)
+        place = Place(0, number, "events")
+        if not isinstance(line, dict):
+            collector.add_record(place, f"an event is a dict, not {type_name(line)}", 0)
+            continue
+        try:
+            collector.add_record(place, dict(event_line(line)), 0)
+        except BadLine as bad:
+            collector.add_fault(place, bad.message)
     return _checked(collector.batch(0), reading.get("skip_bad"))
 
 

@@ -14,9 +14,14 @@ FIELDS = ("kind", "source", "subject", "target", "thread", "session", "reply_to"
 
 
 def attribute(event: Event, name: str) -> Value | None:
-    """A field or attribute as a value that can be compared; None where it is absent."""
+    """A field or attribute as a value that can be compared; None where it is absent.
+
+    What is said to nobody in particular is said to the thread: its name stands in for the target.
+    """
     if name in FIELDS:
         value: Any = getattr(event, name)
+        if value is None and name == "target":
+            value = event.thread
     else:
         value = event.attributes.get(name)
         if value is None:

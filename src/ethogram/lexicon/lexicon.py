@@ -121,12 +121,12 @@ def make_lexicon(categories: tuple[Category, ...]) -> Lexicon:
                 begun.setdefault(head.encode(), []).append(way)
                 if "'" in head:
                     bare.append((without_apostrophes(head), way))
-            entries.append((category.trait, category.name, None if "(" in line else line))
+            entries.append((category.trait, category.name, None if "(" in line or " ... " in line else line))
     # Exact spellings come first: `its` before `it's`.
     for head, way in bare:
         ways = begun.setdefault(head.encode(), [])
         if way not in ways:
             ways.append(way)
     content = sorted((item.language, item.trait, item.name, *sorted(item.phrases)) for item in categories)
-    matcher = Matcher(list(begun), list(begun.values()))
+    matcher = Matcher(list(begun), list(begun.values()), [entry[:2] for entry in entries])
     return Lexicon(categories, stable_hash("lexicon", content)[:12], matcher, tuple(entries))

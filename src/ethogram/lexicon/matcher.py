@@ -1,7 +1,8 @@
 """Match many phrases at once as whole words, in linear time.
 
-A line may have variants: `(nobody|no one) else can help you` is two phrases. The starts of a line are written
-out for an automaton; the rest, where that would be too many, is a pattern that is tried after such a start.
+A line may have variants: `(nobody|no one) else can help you` is two phrases. ` ... ` is a slot for up to four
+words. The starts of a line are written out for an automaton; the rest, from a slot on or where that would be
+too many, is a pattern that is tried after such a start.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ from ahocorasick_rs import BytesAhoCorasick, Implementation, MatchKind
 SHORTEST_HEAD = 10  # characters; shorter starts occur in too many texts
 
 PhraseParts = tuple["str | tuple[PhraseParts, ...]", ...]  # literal text and choices, in turn
+SLOT: tuple[PhraseParts, ...] = ((),)  # a choice of nothing stands for any words
+_ANY_WORDS = rb"(?:[a-z0-9'$%]+,? ){0,4}"
 
 _WORD = rb"[a-z0-9_]"
 END = rb"(?!" + _WORD + rb")(?!'" + _WORD + rb")"  # the end of a word; an apostrophe before a letter is none
@@ -27,15 +30,28 @@ _MAY_GO = re.compile(rb"'(?=(?:t|s|m|ve)\b)")
 
 @lru_cache(maxsize=1 << 12)
 def parse(line: str) -> PhraseParts:
-    """A line as literal text and choices; ValueError where brackets do not match.
+    """A line as literal text, choices and slots; ValueError where brackets do not match.
 
-    >>> parse("you('re| are) here")
-    ('you', (("'re",), (' are',)), ' here')
+    >>> parse("you('re| are) here"), parse("you see ... better")
+    (('you', (("'re",), (' are',)), ' here'), ('you see ', ((),), 'better'))
     """
     choices, end = _choices(line, 0)
     if end != len(line) or len(choices) != 1:
         raise ValueError(f"brackets and bars do not match in {line!r}")
-    return choices[0]
+    return _with_slots(choices[0])
+
+
+def _with_slots(parts: PhraseParts) -> PhraseParts:
+    out: list[str | tuple[PhraseParts, ...]] = []
+    for part in parts:
+        if not isinstance(part, str):
+            out.append(tuple(map(_with_slots, part)))
+            continue
+        first, *others = part.split(" ... ")
+        out.append(first + " " if others else first)
+        for number, other in enumerate(others, start=1):
+            out += [SLOT, other + " " if number < len(others) else other]
+    return tuple(part for part in out if part)
 
 
 def _choices(line: str, at: int) -> tuple[tuple[PhraseParts, ...], int]:
@@ -99,7 +115,7 @@ def heads(rest: PhraseParts, begun: str = "") -> Iterator[tuple[str, PhraseParts
     """
     while rest and isinstance(rest[0], str):
         begun, rest = begun + rest[0], rest[1:]
-    if not rest or len(begun) >= SHORTEST_HEAD:
+    if not rest or len(begun) >= SHORTEST_HEAD or rest[0] == SLOT:
         yield begun, rest
     else:
         for choice in rest[0]:
@@ -114,6 +130,8 @@ def _pattern(sequence: PhraseParts) -> bytes:
         if isinstance(part, str):
             # An apostrophe is optional where the word without it is no other word.
             out += _MAY_GO.sub(b"'?", re.escape(part.encode()).replace(rb"\ ", b" "))
+        elif part == SLOT:
+            out += _ANY_WORDS
         else:
             choices = sorted(part, key=lambda item: -max(map(len, forms(item))))
             out += b"(?:" + b"|".join(map(_pattern, choices)) + b")"
@@ -134,12 +152,19 @@ _APOSTROPHE = ord("'")
 class Matcher:
     """Finds phrases; of overlapping ones the first, then the longest.
 
-    `ways` are the phrases that each start belongs to; without, each start is a phrase.
+    `ways` are the phrases that each start belongs to; without, each start is a phrase. `kinds` are the
+    trait and category of each phrase: the same words may be one of two categories of a trait.
     """
 
-    __slots__ = ("_find", "_ways")
+    __slots__ = ("_find", "_kinds", "_ways")
 
-    def __init__(self, phrases: Sequence[bytes], ways: Sequence[Sequence[Way]] | None = None) -> None:
+    def __init__(
+        self,
+        phrases: Sequence[bytes],
+        ways: Sequence[Sequence[Way]] | None = None,
+        kinds: Sequence[tuple[str, str]] | None = None,
+    ) -> None:
+        self._kinds = kinds
         # A DFA of so many phrases does not fit the processor's cache.
         automaton = BytesAhoCorasick(phrases, MatchKind.Standard, Implementation.ContiguousNFA)
         self._find = automaton.find_matches_as_indexes
@@ -179,7 +204,16 @@ class Matcher:
             if start >= free:
                 free = -minus_end
                 matches.append((phrase, start, free))
+            elif matches[-1][1:] == (start, -minus_end) and self._is_other(phrase, matches[-1][0]):
+                matches.append((phrase, start, free))
         return matches
+
+    def _is_other(self, phrase: int, before: int) -> bool:
+        """Whether a phrase is of another category than one with the same words, and of the same trait."""
+        if self._kinds is None:
+            return False
+        (trait, category), (other, known) = self._kinds[phrase], self._kinds[before]
+        return trait == other and category != known
 
 
 def _ends(text: bytes, beside: int, beyond: int) -> bool:

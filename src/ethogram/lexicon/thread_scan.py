@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from ..models import Event
 from ..models.record import Record
 from ..models.slotted import dataclass
+from .messages import author_and_text
 from .records import TIERS, Scan
 from .scanner import scan
 
@@ -23,7 +24,7 @@ RISING = 3  # escalation: flagged messages in a row, each with more flags than t
 REPEATED = 3  # repeat_flags: flagged messages
 CONCENTRATED = 4  # concentration: messages on the same trait
 FLAGS_ALREADY = 4  # earlier flags of the subject that make a focused message deep
-Message = Event | Mapping[str, Any] | tuple[str, str | None]  # an event, an event line, or subject and text
+Message = Event | Mapping[str, Any] | tuple[str, str | None]  # an event, a dict, or subject and text
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,6 +181,9 @@ class Watcher:
 def scan_thread(messages: Iterable[Message]) -> ThreadScan:
     """Scan the messages of one thread in order, and what they show together.
 
+    A message is an event, a pair of subject and text, or a dict with an author and a text under any of the
+    usual names: `author` and `content`, `role` and `content`.
+
     >>> texts = ["You are so smart.", "I agree.", "You're brilliant.", "Act now!"]
     >>> thread = scan_thread(zip(["kim", "bo", "kim", "kim"], texts))
     >>> [message.tier for message in thread.messages]
@@ -194,7 +198,7 @@ def scan_thread(messages: Iterable[Message]) -> ThreadScan:
         if isinstance(message, Event):
             subject, text = message.subject, message.text
         elif isinstance(message, Mapping):
-            subject, text = str(message["subject"]), message.get("text")
+            subject, text = author_and_text(message, f"message {index}")
         else:
             subject, text = message
         result = scan_or_none(text)

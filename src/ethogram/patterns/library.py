@@ -248,7 +248,7 @@ def matching(places: Mapping[str, Path], selector: str | Path) -> set[str]:
         return set(load_code(Path(selector)))
     named = _named(places, selector)
     if not _is_path(selector):
-        return named
+        return named or _confirming(places, str(selector))
     files = pattern_files(Path(selector))
     # A known name that is not one of these files: the selector is the name.
     if _is_name(places, selector) and not {places[name] for name in named} & set(files):
@@ -262,6 +262,17 @@ def _named(places: Mapping[str, Path], selector: str | Path) -> set[str]:
         for name, path in places.items()
         if fnmatch.fnmatchcase(name, str(selector))
         or fnmatch.fnmatchcase(f"{path.parent.name}/{name}", str(selector))
+    }
+
+
+def _confirming(places: Mapping[str, Path], selector: str) -> set[str]:
+    """The patterns that confirm an indicator, named as MAN_LOVEBOMB or MAN-LOVEBOMB."""
+    indicator = selector.upper().replace("-", "_")
+    if not re.fullmatch(r"[A-Z]{3}_[A-Z0-9_]+", indicator):
+        return set()
+    confirms = re.compile(rf"^confirms: .*\b{indicator}\b", re.M)
+    return {
+        name for name, path in places.items() if path.is_file() and confirms.search(path.read_text("utf-8"))
     }
 
 

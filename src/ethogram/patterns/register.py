@@ -27,6 +27,7 @@ from typing import Any, TypeVar
 from .. import registry
 from ..errors import BadUsage, EthogramError, Fault, did_you_mean
 from ..language.fields import renamed
+from ..language.history import attribute
 from ..language.parser import GROUP_FIELDS
 from ..models import SEVERITIES, Event, rank
 from ..models.constants import STATUSES
@@ -309,7 +310,7 @@ def _together(
     others = [name for name in code_pattern.group_by if name != "subject"]
 
     def together(event: Event, state: State, options: Options) -> tuple[Mapping[str, Any], State]:
-        key = [getattr(event, name) for name in others]
+        key = [attribute(event, name) for name in others]
         if None in key:
             return {}, state
         if code_pattern.group_by in SCOPES:
@@ -369,7 +370,9 @@ def _match_fault(code_pattern: CodePattern, match: Any, event: Event, shown: Col
             return "evidence is events"
         if shown is not None:
             fault = "" if item.id in shown else "is none of the events it was shown"
-        elif any(getattr(item, name) != getattr(event, name) for name in ("source", *code_pattern.group_by)):
+        elif any(
+            attribute(item, name) != attribute(event, name) for name in ("source", *code_pattern.group_by)
+        ):
             fault = "is of another history"
         else:
             fault = "is later than that event" if item.at > event.at else ""

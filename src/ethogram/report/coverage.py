@@ -1,4 +1,4 @@
-"""What an analysis covered: patterns without a match, not applicable, insufficient data, muted, left out."""
+"""What an analysis covered: patterns without a match, not judged, insufficient data, muted, left out."""
 
 from __future__ import annotations
 
@@ -70,12 +70,13 @@ def coverage_lines(
         if unsure:
             yield f"{HARDLY}: {grouped(unsure, families)}"
         if not_applicable:
-            yield f"Not applicable, required signals are missing: {grouped(not_applicable, families)}"
+            yield f"Could not be judged, required signals are missing: {grouped(not_applicable, families)}"
+            yield from missing_lines(analysis)
     else:
         counts = [
             (no_match, "without a match"),
             (unsure, "not judged (hardly any message was scored)"),
-            (not_applicable, "not applicable"),
+            (not_applicable, "that could not be judged"),
         ]
         parts = [f"{plural(_files(names), 'pattern')} {what}" for names, what in counts if names]
         if lacking:
@@ -179,7 +180,7 @@ def without_match(analysis: Analysis, library: Library, batch: Gathered) -> tupl
         program = programs[name]
         if not program.is_combination:
             if (row := checked.get(name)) is not None:
-                return row.histories > row.insufficient
+                return not row.missing and row.histories > row.insufficient
             # A part of a combination that was not selected: nobody counted its histories. Signals that are
             # measured here count as present.
             measured = any(signal in registry.signals for signal in program.signals)
@@ -190,7 +191,9 @@ def without_match(analysis: Analysis, library: Library, batch: Gathered) -> tupl
 
     silent = [row for row in analysis.checked if not row.detections]
     no_match = [row.pattern for row in silent if could_match(row.pattern)]
-    missing = [row.pattern for row in silent if not row.insufficient and row.pattern not in no_match]
+    missing = [
+        row.pattern for row in silent if row.pattern not in no_match and (row.missing or not row.insufficient)
+    ]
     return no_match, missing
 
 
@@ -202,6 +205,13 @@ def hardly_scored(analysis: Analysis, library: Library, names: Iterable[str]) ->
         return []
     scored = {program.name for program in library.programs if looks_at_scores(program)}
     return [name for name in names if name in scored]
+
+
+def missing_lines(analysis: Analysis) -> Iterator[str]:
+    """What patterns lack of which some signals were there."""
+    for row in analysis.checked:
+        if row.missing and row.histories:
+            yield f"  {clean(row.pattern)}: no event has {listed(row.missing, MOST)}"
 
 
 def by_family(names: Iterable[str], families: Mapping[str, str]) -> dict[str, list[str]]:

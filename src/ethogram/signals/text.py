@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
 import re
 from collections.abc import Hashable, Mapping, Sequence, Set
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from ..lexicon.lexicon import read_categories
 from ..models import TRAITS, Event
-from .base import MAX_TEXTS, Part, Range, Unmeasured, register_parts, signal
+from .base import MAX_TEXTS, Part, Range, Unmeasured, register_parts, short, signal
 from .options import Options
 
 if TYPE_CHECKING:
@@ -154,18 +152,18 @@ MOST_SUBJECTS = 64
 """Subjects remembered for one text: copies by more are counted as so many."""
 
 Known = tuple[str, ...]
-"""The subjects who wrote the text, the newest last; where it is stored, short digests of them."""
+"""The subjects who wrote the text, the newest last; long names are digests."""
 
 
-@lru_cache(maxsize=1024)
-def _digest(subject: str) -> str:
-    return hashlib.blake2b(subject.encode("utf-8", "replace"), digest_size=6).hexdigest()
-
-
-def measure_copies(event: Event, state: Known, options: Options) -> tuple[Mapping[str, float], Known]:
+def measure_copies(event: Event, state: Known, options: Options) -> tuple[Mapping[str, float | str], Known]:
     """How many subjects wrote the text so far, whether this one did before, and all who did."""
-    known = _with_writer(state, _digest(event.subject))
-    return {"copied_by": float(len(known)), "copy": float(known is state)}, known
+    known = _with_writer(state, short(event.subject))
+    counts = {"copied_by": float(len(known)), "copy": float(known is state)}
+    return {**counts, "copied_members": _names(known)}, known
+
+
+def _names(known: Known) -> str:
+    return ", ".join(known)
 
 
 def all_copies(events: EventFields, names: Set[str], known: Values) -> Values:
@@ -175,19 +173,22 @@ def all_copies(events: EventFields, names: Set[str], known: Values) -> Values:
     held: dict[tuple[str, Hashable], Known] = {}
     copied_by: list[float | None] = []
     copy: list[float | None] = []
+    members: list[str | None] = []
     rows = zip(events.values("source", "subject"), marks(events.values("text")), strict=True)
     for (source, subject), mark in rows:
         if mark is None:
             copied_by.append(None)
             copy.append(None)
+            members.append(None)
             continue
         before = held.pop((source, mark), ())
-        held[source, mark] = after = _with_writer(before, subject)
+        held[source, mark] = after = _with_writer(before, short(subject))
         if len(held) > MAX_TEXTS:
             del held[next(iter(held))]
         copied_by.append(float(len(after)))
         copy.append(float(after is before))
-    return {"copied_by": copied_by, "copy": copy}
+        members.append(_names(after) if "copied_members" in names else None)
+    return {"copied_by": copied_by, "copy": copy, "copied_members": members}
 
 
 def _with_writer(known: Known, writer: str) -> Known:
@@ -198,7 +199,7 @@ def _with_writer(known: Known, writer: str) -> Known:
 class _Copies(Part):
     scope = "text"
     start: Known = ()
-    max_state_bytes = 2000
+    max_state_bytes = 5000
     keeps = "copies"
     together = staticmethod(measure_copies)
 
@@ -212,5 +213,6 @@ COPIES: tuple[tuple[str, Range, str], ...] = (
         "How many different subjects have posted the same text so far, this one included.",
     ),
     ("copy", (0, 1), "1.0 where the subject has posted the same text before."),
+    ("copied_members", None, "The subjects who have posted the same text so far, with commas."),
 )
-register_parts(_Copies, COPIES, at_once=all_copies)
+register_parts(_Copies, COPIES, version=2, at_once=all_copies)

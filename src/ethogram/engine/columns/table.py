@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from ...ingest.event_columns import EventColumns, Sparse, coded
 from ...language.ast import Expr
-from ...language.history import FIELDS
+from ...language.history import FIELDS, attribute
 from ...models import TRAITS, Event, is_evaluated, is_indicator_name, micros
 
 Floats = NDArray[np.float64]
@@ -250,7 +250,7 @@ class EventRows(EventTable):
             rows, values = self._readings.get(name, ([], []))
             return column_of(values, self.texts).spread(rows, self.rows)
         if name in FIELDS:
-            return column_of([getattr(event, name) for event in self._events], self.texts)
+            return column_of([attribute(event, name) for event in self._events], self.texts)
         return column_of([_attribute(event, name) for event in self._events], self.texts)
 
 
@@ -319,9 +319,12 @@ class LineTable(EventTable):
             if name == "kind":
                 values = ["event" if value is None else value for value in values or [None] * self.rows]
             if values is None:
-                return Column()
+                return self.column("attribute", "thread") if name == "target" else Column()
             texts = coded(values)
-            return Column(code=np.append(self.texts.encode(texts.words), np.int32(-1))[texts.codes])
+            codes = np.append(self.texts.encode(texts.words), np.int32(-1))[texts.codes]
+            if name == "target" and (threads := self.column("attribute", "thread").code) is not None:
+                codes = np.where(codes < 0, threads, codes)
+            return Column(code=codes)
         attributes = self.lines.fields.get("attributes")
         column = self.column("reading", name)
         if attributes is None:

@@ -99,7 +99,9 @@ class Route:
         self.groups = groups
         self.names = {group: Names.of(event, group.names) for group in groups}
         self.repeats = set(fields).issubset(FIELDS)
-        self.keys = attrgetter(*fields) if fields and self.repeats else None
+        # The thread stands in for a target.
+        read = [*fields, "thread"] if "target" in fields else fields
+        self.keys = attrgetter(*read) if fields and self.repeats else None
 
 
 class Plans:
@@ -479,8 +481,8 @@ def key_reader(fields: tuple[str, ...]) -> Callable[[Event], Key | None]:
         values: Key = read_all(event)
         for value in values:
             if value.__class__ is not str:
-                # None, or a number where a name is due, which is read as an attribute is.
-                return None if value is None else read(event)
+                # None, or a number where a name is due: read as an attribute is.
+                return read(event)
         return values
 
     return quick
