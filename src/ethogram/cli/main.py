@@ -26,6 +26,13 @@ COMMANDS: Mapping[str, Mapping[str, Target]] = {
         "why": "why:why",
     },
     "Live": {
+        "serve": "serve:serve",
+        "keys": Group(
+            "Make, list and remove API keys of a service.",
+            new="serve:new",
+            list="serve:list_",
+            remove="serve:remove",
+        ),
         "sweep": "sweep:sweep",
         "hook": Group(
             "Watch a coding agent while it runs, and intervene.\n\n"

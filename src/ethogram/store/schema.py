@@ -136,7 +136,13 @@ CREATE TABLE looks (
 ) STRICT;
 CREATE INDEX looks_by_person ON looks (person);
 """
-SCHEMA = Schema(0x6574686F, (TABLES,))
+NOTES = """
+CREATE TABLE notes (
+  kind TEXT NOT NULL, key TEXT NOT NULL, at_us INTEGER NOT NULL, record TEXT NOT NULL,
+  PRIMARY KEY (kind, key)
+) STRICT, WITHOUT ROWID;
+"""
+SCHEMA = Schema(0x6574686F, (TABLES, NOTES))
 METADATA = MetaData()
 # JSON is text: SQLAlchemy's own JSON type is refused by STRICT tables.
 _TYPES: dict[str, Any] = {"TEXT": Text, "INTEGER": Integer, "REAL": Float, "BLOB": LargeBinary}

@@ -20,6 +20,7 @@ from ..models import moment
 from . import store
 from .events import Events
 from .imports import Imports
+from .notes import Notes
 from .purge import Purges
 from .records import COUNTED, Info, SourceRow
 from .schema import SCHEMA
@@ -35,7 +36,7 @@ PRAGMAS = ("foreign_keys = ON", "cache_size = -65536", "secure_delete = OFF")
 
 
 @store("sqlite")
-class SQLiteStore(Imports, Events, Detections, Verdicts, Sweeps, States, Purges, Privacy):
+class SQLiteStore(Imports, Events, Detections, Verdicts, Sweeps, States, Purges, Privacy, Notes):
     """A file in WAL mode: one writes while others read, and a killed process leaves it whole.
 
     `synchronous=normal` loses nothing that was acknowledged when a process dies. When the power fails, the

@@ -1,0 +1,71 @@
+"""The web application of a service."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.responses import PlainTextResponse, Response
+
+from .. import __version__
+from ..errors import EthogramError
+from . import api
+from .guard import Guard, Refused, error_response, explain
+from .state import Service
+
+
+def create_app(service: Service) -> FastAPI:
+    """The application; closing it closes the service."""
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        yield
+        service.close()
+
+    # Its own pages of documentation load scripts from elsewhere.
+    app = FastAPI(
+        title="ethogram", version=__version__, lifespan=lifespan, docs_url=None, redoc_url=None,
+        openapi_url="/openapi.json",
+    )  # fmt: skip
+    app.state.service = service
+    app.add_middleware(Guard, service=service)
+    app.include_router(api.router)
+
+    @app.get("/healthz", response_class=PlainTextResponse)
+    def healthy() -> str:
+        """Whether the process answers."""
+        return "ok\n"
+
+    @app.get("/readyz", response_class=PlainTextResponse)
+    def ready() -> Response:
+        """Whether events can be written and are looked at."""
+        if not service.sweeper.is_alive:
+            return error_response(503, "not_ready", "the sweeper is not running yet")
+        return PlainTextResponse("ready\n")
+
+    async def failed(_: Request, error: Exception) -> Response:
+        return explain(error)
+
+    async def invalid(_: Request, error: Exception) -> Response:
+        assert isinstance(error, RequestValidationError)
+        faults = [
+            {"path": ".".join(map(str, item["loc"])), "line": None, "column": None, "message": item["msg"]}
+            for item in error.errors()
+        ]
+        message = "; ".join(f"{fault['path']}: {fault['message']}" for fault in faults)
+        return error_response(400, "bad_request", message, faults=faults)
+
+    async def http_error(_: Request, error: Exception) -> Response:
+        assert isinstance(error, HTTPException)
+        codes = {404: "not_found", 405: "method_not_allowed"}
+        return error_response(error.status_code, codes.get(error.status_code, "http"), str(error.detail))
+
+    app.add_exception_handler(Refused, failed)
+    app.add_exception_handler(EthogramError, failed)
+    app.add_exception_handler(RequestValidationError, invalid)
+    app.add_exception_handler(HTTPException, http_error)
+    app.add_exception_handler(Exception, failed)
+    return app

@@ -1,0 +1,89 @@
+"""A running service: its store, writer and sweeper, and who listens to detections."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+from datetime import UTC, datetime
+from time import monotonic
+
+from ..app.analyze import load_library
+from ..patterns.library import Library
+from ..store import open_store
+from ..store.records import Added, Change
+from .intake import Intake
+from .keys import KeyRing
+from .options import ServeOptions
+from .sweeper import Report, Sweeper
+from .writer import Writer
+
+log = logging.getLogger("ethogram.service")
+Listener = Callable[[Change], None]
+
+
+class Service:
+    """Everything the routes share. Closing it writes what waits and lets a sweep finish."""
+
+    def __init__(self, options: ServeOptions) -> None:
+        self.options = options
+        self.store = open_store(options.store, create=True)
+        self.keys = KeyRing(self.store)
+        options.check(has_keys=not self.keys.is_empty)
+        self.library: Library = load_library(options.patterns or None, options.settings)
+        self.intake = Intake(options.settings, keep_text=options.keep_text)
+        self.begun = monotonic()
+        self.written = 0
+        self.sweeps = 0
+        self.last_report: Report | None = None
+        self._listeners: list[Listener] = []
+        self._lock = threading.Lock()
+        self.writer = Writer(
+            self.store, keep_text=options.keep_text, most=options.waiting, on_written=self._written
+        )
+        self.sweeper = Sweeper(options, self._swept)
+
+    def close(self) -> None:
+        self.writer.close()
+        self.sweeper.close()
+        self.store.close()
+
+    @staticmethod
+    def now() -> datetime:
+        return datetime.now(UTC)
+
+    def listen(self, listener: Listener) -> Callable[[], None]:
+        """Call a function with each change of a detection; returns what ends that."""
+        with self._lock:
+            self._listeners.append(listener)
+
+        def end() -> None:
+            with self._lock:
+                self._listeners.remove(listener)
+
+        return end
+
+    def _written(self, added: Added) -> None:
+        self.written += added.added
+        if added.added:
+            self.sweeper.wake()
+
+    def _swept(self, report: Report) -> None:
+        self.sweeps += 1
+        self.last_report = report
+        if report.error:
+            log.error("a sweep failed: %s", report.error)
+        self.publish()
+
+    def publish(self) -> None:
+        """Tell every listener the changes that were not told yet."""
+        changes = self.store.unreported()
+        for change in changes:
+            with self._lock:
+                listeners = list(self._listeners)
+            for listener in listeners:
+                try:
+                    listener(change)
+                except Exception:
+                    log.exception("a listener failed on detection %s", change.detection.id)
+        self.store.mark_reported(change.key for change in changes)
