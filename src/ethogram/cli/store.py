@@ -16,7 +16,6 @@ from ..report.wording import plural
 from ..store import Store, open_store
 from ..store.records import TALKS, Purged
 from ..usage.pseudonym import read_keys
-from ..usage.store import is_usage_store
 from ..usage.tables import Removed
 from . import options as o
 from .output import Progress, emit, write_json, write_line
@@ -54,7 +53,8 @@ def import_files(
     options = o.InputOptions(paths, config=config, source=source, skip_bad=skip_bad, as_json=as_json)
     if pseudonyms:
         read_keys(pseudonyms)
-        create(o.path_of(store))  # a new file that only its owner may read
+        if o.is_file(store):
+            create(o.path_of(store))  # a new file that only its owner may read
     with open_store(store, create=True) as opened:
         done = run_import(opened, options, options.settings(), keep_text=keep_text, pseudonyms=pseudonyms)
     emit([done], imported_lines(done), as_json=as_json)
@@ -157,7 +157,7 @@ def export_subject(
     from .usage import open_tracker
 
     person = o.whom(subject, is_pseudonym)
-    if not is_usage_store(o.path_of(store)):
+    if not o.is_usage(store):
         for record in subject_records(store, person, source, key, who or o.user_name(), why):
             write_json(record)
         return
@@ -221,7 +221,7 @@ def purge(
         raise BadUsage("--redact needs --subject, and excludes --before")
     person, end, mentions = o.whom(subject, is_pseudonym), o.moment(before, "--before"), list[str]()
     done: Removed | Purged
-    if is_usage_store(o.path_of(store)):
+    if o.is_usage(store):
         with open_tracker(store, key, who) as tracker:
             done = tracker.purge(person or None, end, why or None)
         events = plural(done.events, "event") + (" before that time" if before else "")
