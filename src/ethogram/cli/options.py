@@ -226,6 +226,28 @@ def held(gathered: Batch | OnDisk) -> Iterator[None]:
         yield
 
 
+@contextmanager
+def stdin_copy(paths: Sequence[str], again: object) -> Iterator[None]:
+    """Let standard input be read twice in the block, where it is one of the paths and `again` is set."""
+    if not again or "-" not in paths:
+        yield
+        return
+    import io
+    import shutil
+    import tempfile
+
+    standard = sys.stdin
+    with tempfile.TemporaryFile() as copy:
+        shutil.copyfileobj(standard.buffer, copy)
+        copy.seek(0)
+        sys.stdin = io.TextIOWrapper(copy, encoding="utf-8")
+        try:
+            yield
+        finally:
+            sys.stdin.detach()
+            sys.stdin = standard
+
+
 def latest_of(settings: Settings) -> datetime | None:
     """The latest time an event may have, by the machine's clock."""
     from ..ingest.collector import latest_time

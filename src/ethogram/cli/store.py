@@ -21,6 +21,7 @@ from . import options as o
 from .output import Progress, emit, write_json, write_line
 
 if TYPE_CHECKING:
+    from ..app.evaluation.scoring import Evaluate, Evaluated
     from ..app.importing import Imported
     from ..app.result import Analysis
     from ..config import Settings
@@ -88,15 +89,55 @@ def run_import(
 
 
 def gather_stored(
-    url: str, options: o.InputOptions, library: Library, settings: Settings, *, keep_text: bool = False
-) -> Batch | OnDisk:
-    """All events of a store, with the paths imported first, as `analyze` takes them."""
+    url: str,
+    options: o.InputOptions,
+    library: Library,
+    settings: Settings,
+    *,
+    keep_text: bool = False,
+    evaluate: Evaluate | None = None,
+) -> tuple[Batch | OnDisk, Evaluated | None]:
+    """All events of a store, with the paths imported first, as `analyze` takes them.
+
+    With `evaluate` the messages of the paths, or without paths those of the store, are scored before, and
+    the scores are kept in the store.
+    """
     from ..app.stored_events import gather
 
-    with open_store(url, create=bool(options.paths)) as opened:
+    with open_store(url, create=bool(options.paths)) as opened, o.stdin_copy(options.paths, evaluate):
         o.note_all(opened, "analyze")
         done = run_import(opened, options, settings, keep_text=keep_text) if options.paths else None
-        return gather(opened, library.programs, memory=settings.memory, imported=done)
+        scorers, evaluated = settings.scorers, None
+        if evaluate is not None:
+            from ..app.evaluation.scoring import settings_for
+
+            evaluated = score_stored(opened, options, library, settings, evaluate)
+            evaluated.must_not_have_stopped()
+            scorers = settings_for(settings, evaluated.scorer).scorers
+        memory = settings.memory
+        return gather(opened, library.programs, memory=memory, imported=done, scorers=scorers), evaluated
+
+
+def score_stored(
+    store: Store, options: o.InputOptions, library: Library, settings: Settings, evaluate: Evaluate
+) -> Evaluated:
+    """Score the messages of the paths, which were imported, or without paths those with a stored text."""
+    from ..app.evaluation.stored import score
+    from ..app.stored_events import gather
+
+    if options.paths:
+        if "-" in options.paths:
+            sys.stdin.buffer.seek(0)  # a copy, see `stdin_copy`
+        gathered = options.gather(library, settings, Progress())
+    elif store.has_texts():
+        scorers = {"*": evaluate.evaluator.scorer}
+        gathered = gather(store, library.programs, memory=settings.memory, scorers=scorers)
+    else:
+        from .evaluate import NO_TEXTS
+
+        raise BadUsage(f"{store.url} has no texts to score: {NO_TEXTS}")
+    with o.held(gathered):
+        return score(store, gathered, evaluate, options.moment())
 
 
 def with_probabilities(analysis: Analysis, url: str, settings: Settings) -> Analysis:
@@ -174,7 +215,8 @@ def subject_records(
 
     with open_store(store) as opened:
         name = stored_name(opened, subject, key)
-        rows = [row.who for row in opened.subjects(name, stored_source(opened, source, key) or None)]
+        of = stored_source(opened, source, key) or None
+        rows = [row.who for row in (*opened.subjects(name, of), *opened.detected_subjects(name, of))]
         states = opened.states_of(name) if source in ("", TALKS) else []
         action = "export" if rows or states else "unknown"
         note_looks(opened, action, [name], at=o.now(), who=who, why=why, subject=subject)

@@ -39,6 +39,7 @@ from .records import (
 
 if TYPE_CHECKING:
     from ..ingest.batch import EventSequence
+    from .scores import Scored
 
 Rows = tuple[str, Sequence[tuple[Any, ...]]]
 """A table of `schema.PORTABLE` and some of its rows, each in the order of its columns."""
@@ -77,8 +78,8 @@ class Store(Protocol):
         The same content again is counted as repeated. Other content under a known id raises `Clashes`, and
         nothing of the call is added. Texts go unless `keep_text` (`rows.bare_attributes` for agent runs);
         content is compared with the text all the same. The numbers of a subject (`SubjectRow`) follow.
-        `kinds` (source -> signal -> kind) replaces what is known of these sources. `Added.again` has the lines
-        of `Staged` items, or the positions of events, that were there.
+        `kinds` (source -> signal -> kind) replaces what is known of these sources. `Added.again` has the
+        lines of `Staged` items, or the positions of events, that were there.
         """
 
     def add_readings(self, event: tuple[str, str], readings: Iterable[Reading]) -> int:
@@ -94,11 +95,13 @@ class Store(Protocol):
         until: datetime | None = None,
         ordered: bool = True,
         with_text: bool = False,
+        scorers: Mapping[str, str] = ...,
     ) -> Iterator[Event]:
         """Events of all or some subjects in the order (at, seq, id), read in batches. `until` is included.
 
         Subjects are read a few hundred at a time; only within these the order holds. Not `ordered`: unsorted.
-        `with_text`: only events with a text.
+        `with_text`: only events with a text. `scorers`: signal (or '*') to the scorer whose readings come
+        before all others.
         """
 
     def columns(
@@ -108,6 +111,7 @@ class Store(Protocol):
         until: datetime | None = None,
         mates: bool = False,
         without: Collection[str] = (),
+        scorers: Mapping[str, str] = ...,
     ) -> EventSequence:
         """The events that `events` gives, all in order, as columns where that is possible.
 
@@ -124,6 +128,21 @@ class Store(Protocol):
 
         `SubjectRow.changed` is the arrival number of the newest event: it grows with every event of the
         subject, late ones too, and is never given twice in a store, even after a purge.
+        """
+
+    # --- scores of messages -----------------------------------------------------------------
+
+    def scored_by(self, scorer: str) -> set[tuple[str, str]]:
+        """The events (source, id) that have scores by this scorer."""
+
+    def has_texts(self) -> bool:
+        """Whether an event has a text."""
+
+    def add_scores(self, scored: Sequence[Scored]) -> int:
+        """Add or replace scores in one commit; return how many events got some.
+
+        An event is found by its source and id; where a file has no ids, by its source and content. The
+        subjects count as changed, so that the next sweep checks them again.
         """
 
     # --- imports ----------------------------------------------------------------------------
@@ -191,6 +210,40 @@ class Store(Protocol):
 
     def history(self, detection: str) -> list[dict[str, Any]]:
         """Every change of a detection as JSON, oldest first."""
+
+    def find_detections(
+        self,
+        *,
+        patterns: Sequence[str] = (),
+        subject: str | None = None,
+        source: str | None = None,
+        severity: str | None = None,
+        since: datetime | None = None,
+        limit: int | None = None,
+        offset: int = 0,
+    ) -> tuple[list[Detection], int]:
+        """Standing detections, newest first, and how many there are without `limit` and `offset`.
+
+        `severity` is the lowest, `since` the earliest `detected_at`. Parts of combinations and detections of
+        shadow patterns are left out.
+        """
+
+    def detected_patterns(self) -> list[str]:
+        """The patterns of stored detections, sorted."""
+
+    def save_found(
+        self, changes: Iterable[tuple[str, Detection]], as_of: datetime, *, reported: bool = False
+    ) -> None:
+        """Save detections that were made outside a sweep, each with its change, in one commit.
+
+        Unless `reported`, the next sweep reports the changes.
+        """
+
+    def detected_subjects(self, name: str | None = None, source: str | None = None) -> list[SubjectRow]:
+        """Subjects that have standing detections and no events, by source and name.
+
+        Their times are those of the detections.
+        """
 
     def changes(self, after: int = 0, most: int = 1_000) -> list[Change]:
         """Changes with a key above `after`, oldest first, but not those of parts and shadow patterns."""

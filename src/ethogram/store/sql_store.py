@@ -7,19 +7,24 @@ from typing import Self
 
 from ..models import moment
 from .events import Events
+from .findings import Findings
 from .imports import Imports
-from .notes import Notes
 from .links import Links
 from .moving import Moves
+from .notes import Notes
 from .purge import Purges
 from .records import COUNTED, Info, SourceRow
+from .scores import Scores
 from .sql import run
 from .states import Privacy, States
 from .sweeps import Sweeps
 from .verdicts import Detections, Verdicts
 
 
-class SqlStore(Imports, Events, Detections, Verdicts, Sweeps, States, Purges, Privacy, Links, Moves, Notes):
+class SqlStore(
+    Imports, Events, Scores, Detections, Findings, Verdicts, Sweeps, States, Notes, Purges, Privacy, Links,
+    Moves,
+):  # fmt: skip
     """A store in SQL; a class of its own says how to connect, read and write."""
 
     version: int
