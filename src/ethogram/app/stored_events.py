@@ -72,7 +72,9 @@ def gather(
         return Batch(store.columns(without=without, **wanted), timed=timed, **counts)
     from .out_of_core import in_buckets
 
-    pieces = (store.columns([row.who for row in chunk], without=without, **wanted) for chunk in chunks(subjects))
+    pieces = (
+        store.columns([row.who for row in chunk], without=without, **wanted) for chunk in chunks(subjects)
+    )
     events = chain.from_iterable(pieces)
     buckets = in_buckets(events, min(200, max(8, count // IN_BUCKET)))
     return OnDisk(EventsOnDisk(buckets), timed=timed, **counts)

@@ -80,9 +80,7 @@ def evaluate(
     store: Annotated[
         str, o.opt("Import the files, and keep the scores in this store.", "--store", metavar="URL")
     ] = "",
-    keep_text: Annotated[
-        bool, o.opt("With --output or --store: keep the texts too.", "--keep-text")
-    ] = False,
+    keep_text: Annotated[bool, o.opt("With --output or --store: keep the texts too.", "--keep-text")] = False,
     quotes: Annotated[bool, o.opt("With --json: quote the indicators, masked.", "--quotes")] = False,
     as_json: o.AsJson = False,
     as_of: o.AsOf = "",

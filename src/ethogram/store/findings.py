@@ -84,7 +84,9 @@ class Findings(Sql):
         known = (
             select(SUBJECTS.key)
             .join(schema.sources, SOURCES.key == SUBJECTS.source)
-            .where(SOURCES.name == DETECTIONS.source, SUBJECTS.name == DETECTIONS.subject, SUBJECTS.events > 0)
+            .where(
+                SOURCES.name == DETECTIONS.source, SUBJECTS.name == DETECTIONS.subject, SUBJECTS.events > 0
+            )
         )
         query = (
             select(
