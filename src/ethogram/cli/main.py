@@ -33,6 +33,7 @@ COMMANDS: Mapping[str, Mapping[str, Target]] = {
             list="serve:list_",
             remove="serve:remove",
         ),
+        "watch": "watch:watch",
         "sweep": "sweep:sweep",
         "hook": Group(
             "Watch a coding agent while it runs, and intervene.\n\n"
