@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import Annotated
 
@@ -9,6 +10,9 @@ from ..errors import MissingExtra
 from ..store import open_store
 from . import options as o
 from .output import emit, write_json, write_line
+
+SECRET = "ETHOGRAM_WEBHOOK_SECRET"
+"""The variable with the secret that signs what webhooks get."""
 
 
 def serve(
@@ -21,6 +25,10 @@ def serve(
         list[str], o.opt("Also answer to this host name.", "--allow-host", metavar="NAME")
     ] = o.NONE,
     keep_text: Annotated[bool, o.opt("Store the texts of events.", "--keep-text")] = False,
+    webhook: Annotated[
+        list[str], o.opt("Post every change of a detection to URL.", "--webhook", metavar="URL")
+    ] = o.NONE,
+    public_url: Annotated[str, o.opt("Use this address in links.", metavar="URL")] = "",
     patterns: o.Patterns = o.NONE,
     config: o.Config = "",
 ) -> None:
@@ -43,6 +51,9 @@ def serve(
         patterns=tuple(patterns),
         settings=settings,
         hosts=tuple(allow_host),
+        webhooks=tuple(webhook),
+        webhook_secret=os.environ.get(SECRET, ""),
+        public_url=public_url,
     )
     service = Service(options)
     write_line(f"ethogram on http://{host}:{port}, store {store}; Ctrl-C stops it", to=sys.stderr)

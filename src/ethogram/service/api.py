@@ -160,6 +160,7 @@ def save_verdict(service: Service, by: str, id: str, body: VerdictBody) -> Any: 
     given = judging.VerdictInput(body.verdict, by, at, id, body.why, body.blind)
     checked = judging.check_verdict(service.store, given, service.settings, now=at)
     judging.save_verdicts(service.store, [checked])
+    service.metrics.verdicts.labels(checked.verdict).inc()
     return checked
 
 

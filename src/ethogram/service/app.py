@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
+from prometheus_client import CONTENT_TYPE_LATEST
 from starlette.exceptions import HTTPException
 from starlette.responses import PlainTextResponse, Response
 
@@ -14,6 +15,7 @@ from .. import __version__
 from ..errors import EthogramError
 from . import api, stream
 from .guard import Guard, Refused, error_response, explain
+from .routes import CanRead
 from .state import Service
 
 
@@ -47,6 +49,12 @@ def create_app(service: Service) -> FastAPI:
         if not service.sweeper.is_alive:
             return error_response(503, "not_ready", "the sweeper is not running yet")
         return PlainTextResponse("ready\n")
+
+    @app.get("/metrics", response_class=PlainTextResponse)
+    def metrics(key: CanRead) -> Response:
+        """Counters for Prometheus."""
+        service.metrics.waiting.set(service.writer.waiting)
+        return Response(service.metrics.text(), media_type=CONTENT_TYPE_LATEST)
 
     async def failed(_: Request, error: Exception) -> Response:
         return explain(error)
