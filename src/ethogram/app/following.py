@@ -154,7 +154,9 @@ class Follower:
             self._lose()
         files = self._files()
         self._stamps = _stamps(files, {})
-        return [replace(file, size=self._stamps[file.path].size) for file in files if file.path in self._stamps]
+        return [
+            replace(file, size=self._stamps[file.path].size) for file in files if file.path in self._stamps
+        ]
 
     def _lose(self) -> None:
         """Note that content is gone: what was found in it stays as it was."""
