@@ -11,7 +11,7 @@ from .state import Service
 
 
 def fill(service: Service) -> int:
-    """Store every example under its own source, shifted by whole days to end today; returns how many events."""
+    """Store every example under its own source, shifted by whole days to end today; returns the number."""
     now, total = service.now(), 0
     for example in examples():
         lines = [json.loads(text) for text in example.path.read_text(encoding="utf-8").splitlines()]
