@@ -14,7 +14,7 @@ from starlette.responses import PlainTextResponse, RedirectResponse, Response
 
 from .. import __version__
 from ..errors import EthogramError
-from . import api, pages, stream
+from . import api, pages, pages_more, stream
 from .guard import Guard, Refused, error_response, explain
 from .html import render
 from .routes import CanRead
@@ -40,6 +40,7 @@ def create_app(service: Service) -> FastAPI:
     app.include_router(stream.router)
     app.include_router(api.router)
     app.include_router(pages.router)
+    app.include_router(pages_more.router)
 
     @app.get("/healthz", response_class=PlainTextResponse)
     def healthy() -> str:
