@@ -103,6 +103,7 @@ COMMANDS: Mapping[str, Mapping[str, Target]] = {
     },
     "Setup": {
         "demo": "demo:demo",
+        "doctor": "doctor:doctor",
         "config": Group(
             "Show settings and their origins, schemas, and trusted files.",
             show="config:show",
