@@ -67,6 +67,8 @@ def test_a_real_prometheus_reads_the_metrics(start: Start, tmp_path: Path) -> No
                 answer = httpx.get(f"http://127.0.0.1:{port}/api/v1/query", params={"query": query})
             except httpx.TransportError:
                 return False
+            if answer.status_code != 200:  # it is starting
+                return False
             rows = answer.json().get("data", {}).get("result", [])
             return [row["value"][1] for row in rows] == ["1"]
 
