@@ -701,6 +701,7 @@ def fill(store: Store) -> None:
     store.close_sweep("s", "v", NOON + HOUR, NOON + HOUR)
     store.save_state("conversation", "c", b"{}\xff", NOON, subject="ann")
     store.add_looks([UsageLook(NOON, "export", "ann", "kim", "asked")])
+    store.put_note("triage", "d1", {"note": "known"}, NOON)
 
 
 def contents(store: Store) -> dict[str, list[tuple]]:
@@ -727,6 +728,42 @@ def test_a_copy_has_every_row_and_goes_on_as_the_original_would(store, other):
         assert getattr(other, name)() == getattr(store, name)(), name
     assert list(other.events()) == list(store.events())
     assert other.touched("s", "v", NOON + HOUR) == store.touched("s", "v", NOON + HOUR)
+
+
+def test_notes_are_replaced_and_removed(store):
+    assert store.note("key", "a") is None
+    store.put_note("key", "a", {"n": 1}, NOON)
+    store.put_note("key", "b", {"n": 2}, NOON + HOUR)
+    store.put_note("key", "a", {"n": 3}, NOON + 2 * HOUR)
+    assert store.notes("key") == {"b": {"n": 2}, "a": {"n": 3}}
+    store.put_note("key", "a", None, NOON)
+    assert (store.note("key", "a"), store.notes("other")) == (None, {})
+
+
+def test_notes_on_a_detection_go_with_it(store):
+    store.add([event("a")])
+    kept(store, found("d1"), found("d2", subject="cy"))
+    for name in ("d1", "d2"):
+        store.put_note("triage", name, {"note": "known"}, NOON)
+    store.purge(subject="ann")
+    assert list(store.notes("triage")) == ["d2"]
+
+
+def test_changes_can_be_read_after_one(store):
+    kept(store, found("d1"), found("d2", status="shadow"))
+    first = store.changes()
+    assert [change.detection.id for change in first] == ["d1"]
+    store.mark_reported([first[0].key])
+    assert store.changes() == first
+    assert store.changes(first[-1].key) == []
+
+
+def test_events_added_at_once_say_which_were_there_and_what_signals_are(store):
+    store.add([event("a")])
+    kinds = {"input": {"risk": "number"}}
+    done = store.add([event("b", 1), event("a"), event("c", 2)], kinds=kinds, received_at=NOON)
+    assert (done.added, done.repeated, done.again) == (2, 1, (1,))
+    assert store.sources()["input"].kinds == kinds["input"]
 
 
 def test_a_copy_into_a_store_with_events_is_refused_and_changes_nothing(store, other):

@@ -66,12 +66,21 @@ class Store(Protocol):
 
     # --- events -----------------------------------------------------------------------------
 
-    def add(self, events: Sequence[Event], *, keep_text: bool = False) -> Added:
+    def add(
+        self,
+        events: Sequence[Event | Staged],
+        *,
+        keep_text: bool = False,
+        received_at: datetime | None = None,
+        kinds: Mapping[str, Mapping[str, str]] | None = None,
+    ) -> Added:
         """Add events and return when they are stored; each id of a source once.
 
         The same content again is counted as repeated. Other content under a known id raises `Clashes`, and
         nothing of the call is added. Texts go unless `keep_text` (`rows.bare_attributes` for agent runs);
         content is compared with the text all the same. The numbers of a subject (`SubjectRow`) follow.
+        `kinds` (source -> signal -> kind) replaces what is known of these sources. `Added.again` has the
+        lines of `Staged` items, or the positions of events, that were there.
         """
 
     def add_readings(self, event: tuple[str, str], readings: Iterable[Reading]) -> int:
@@ -237,6 +246,9 @@ class Store(Protocol):
         Their times are those of the detections.
         """
 
+    def changes(self, after: int = 0, most: int = 1_000) -> list[Change]:
+        """Changes with a key above `after`, oldest first, but not those of parts and shadow patterns."""
+
     def unreported(self) -> list[Change]:
         """Changes that were not reported yet, oldest first; never those of parts and shadow patterns."""
 
@@ -330,6 +342,15 @@ class Store(Protocol):
         """Attempts to learn, oldest first: all, or those about one pattern."""
 
     # --- states, pseudonyms, audit ----------------------------------------------------------
+
+    def put_note(self, kind: str, key: str, record: Mapping[str, Any] | None, at: datetime) -> None:
+        """Replace a record that is not derived from events, such as an API key; None removes it."""
+
+    def notes(self, kind: str) -> dict[str, dict[str, Any]]:
+        """The records of a kind by key, oldest first."""
+
+    def note(self, kind: str, key: str) -> dict[str, Any] | None:
+        """One record, or None."""
 
     def save_state(
         self, name: str, key: str, state: bytes | None, at: datetime, *, subject: str | None = None

@@ -32,15 +32,31 @@ DIRECT = 0
 class Imports(Sql):
     """Imports, and events that are added at once."""
 
-    def add(self, events: Sequence[Event], *, keep_text: bool = False) -> Added:
-        """Add events; Clashes, and none is added, where an id has other content."""
-        batch = [Staged(event, 0, number) for number, event in enumerate(events)]
-        rows = [_row(DIRECT, item, keep_text) for item in batch]
+    def add(
+        self,
+        events: Sequence[Event | Staged],
+        *,
+        keep_text: bool = False,
+        received_at: datetime | None = None,
+        kinds: Mapping[str, Mapping[str, str]] | None = None,
+    ) -> Added:
+        """Add events; Clashes, and none is added, where an id has other content.
+
+        `kinds`: source -> signal -> kind, of all signals of the source.
+        """
+        batch = [
+            event if isinstance(event, Staged) else Staged(event, 0, number)
+            for number, event in enumerate(events)
+        ]
+        received = None if received_at is None else micros(received_at)
+        rows = [_row(DIRECT, item, keep_text, received) for item in batch]
         with self.writing() as connection:
             repeated, _ = stage_rows(connection, DIRECT, batch, rows, skip_clashes=False)
+            again = run(connection, f"SELECT s.line {TAKEN}", number=DIRECT).scalars().all()
             moved = move(connection, DIRECT)
+            _save_kinds(connection, kinds or {})
             clear(connection, DIRECT)
-        return Added(moved.added, moved.repeated + repeated)
+        return Added(moved.added, moved.repeated + repeated, again=tuple(again))
 
     def begin_import(self, key: str, state: Mapping[str, Any], at: datetime) -> Import:
         """Continue the import of a key, or begin a new one with this state."""
@@ -92,9 +108,7 @@ class Imports(Sql):
         known = "INSERT INTO files VALUES (:options, :hash, :events, :at) ON CONFLICT DO NOTHING"
         with self.writing() as connection:
             moved = move(connection, of.number, skip_clashes=skip_clashes)
-            for source, seen in kinds.items():
-                update = "UPDATE sources SET kinds = :kinds WHERE name = :name"
-                run(connection, update, kinds=encode(dict(seen)), name=source)
+            _save_kinds(connection, kinds)
             for name, count in files.items():
                 run(connection, known, options=options, hash=name, events=count, at=micros(at))
             clear(connection, of.number)
@@ -122,6 +136,12 @@ class Imports(Sql):
         with self.reading() as connection:
             rows = run(connection, "SELECT hash, events FROM files WHERE options = :o", o=options).all()
         return dict(tuple(row) for row in rows)
+
+
+def _save_kinds(connection: Connection, kinds: Mapping[str, Mapping[str, str]]) -> None:
+    update = "UPDATE sources SET kinds = :kinds WHERE name = :name"
+    for source, seen in kinds.items():
+        run(connection, update, kinds=encode(dict(seen)), name=source)
 
 
 def _imports(connection: Connection, key: str | None = None) -> list[Import]:

@@ -57,6 +57,8 @@ class Purges(Sql):
                 _silences(connection)
             for table in ("staged", "imports", "files", "block_subjects", "blocks"):
                 run(connection, f"DELETE FROM {table}")
+            judged = "kind = 'triage' AND key NOT IN (SELECT id FROM detections)"
+            run(connection, f"DELETE FROM notes WHERE {judged}")
             states = purge_states(connection, subject, before)
             if subject is not None and before is None:
                 if redact:

@@ -48,11 +48,15 @@ class Clashes(Conflict):
 
 
 class Added(NamedTuple):
-    """How many events are new in the store, and how many it had already with the same content."""
+    """How many events are new in the store, and how many it had already with the same content.
+
+    `again`: the lines of those it had, where events were added at once.
+    """
 
     added: int
     repeated: int
     clashes: tuple[Clash, ...] = ()
+    again: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

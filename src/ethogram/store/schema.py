@@ -146,7 +146,13 @@ CREATE TABLE block_subjects (
 ) STRICT;
 CREATE INDEX block_subjects_by_block ON block_subjects (block);
 """
-SCHEMA = Schema(0x6574686F, (TABLES, BLOCKS))
+NOTES = """
+CREATE TABLE notes (
+  kind TEXT NOT NULL, key TEXT NOT NULL, at_us INTEGER NOT NULL, record TEXT NOT NULL,
+  PRIMARY KEY (kind, key)
+) STRICT, WITHOUT ROWID;
+"""
+SCHEMA = Schema(0x6574686F, (TABLES, BLOCKS, NOTES))
 METADATA = MetaData()
 # JSON is text: SQLAlchemy's own JSON type is refused by STRICT tables.
 _TYPES: dict[str, Any] = {"TEXT": Text, "INTEGER": BigInteger, "REAL": Float, "BLOB": LargeBinary}
@@ -163,7 +169,7 @@ PORTABLE: dict[str, tuple[str, ...]] = {
     name: tuple(columns(SCHEMA)[name])
     for name in (
         "meta", "sources", "subjects", "events", "readings", "files", "detections", "changes", "verdicts",
-        "verdict_counts", "settled", "tries", "sweeps", "swept", "runner_states", "looks",
+        "verdict_counts", "settled", "tries", "sweeps", "swept", "runner_states", "looks", "notes",
     )
 }  # fmt: skip
 """The tables that a copy of a store has, and their columns: every row that is not about work under way."""

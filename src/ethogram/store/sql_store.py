@@ -11,6 +11,7 @@ from .findings import Findings
 from .imports import Imports
 from .links import Links
 from .moving import Moves
+from .notes import Notes
 from .purge import Purges
 from .records import COUNTED, Info, SourceRow
 from .scores import Scores
@@ -21,7 +22,8 @@ from .verdicts import Detections, Verdicts
 
 
 class SqlStore(
-    Imports, Clustered, Scores, Detections, Findings, Verdicts, Sweeps, States, Purges, Privacy, Links, Moves
+    Imports, Clustered, Scores, Detections, Findings, Verdicts, Sweeps, States, Notes, Purges, Privacy, Links,
+    Moves,
 ):  # fmt: skip
     """A store in SQL; a class of its own says how to connect, read and write."""
 

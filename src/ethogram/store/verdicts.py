@@ -71,11 +71,20 @@ class Detections(Sql):
 
     def unreported(self) -> list[Change]:
         """Changes that were not reported yet, oldest first."""
+        return self._changes(CHANGES.told == 0)
+
+    def changes(self, after: int = 0, most: int = 1_000) -> list[Change]:
+        """Changes with a key above `after`, oldest first, but not those of parts and shadow patterns."""
+        shown = (DETECTIONS.part == 0, DETECTIONS.status != "shadow")
+        return self._changes(CHANGES.key > after, *shown, most=most)
+
+    def _changes(self, *where: Any, most: int | None = None) -> list[Change]:
         query = (
             select(CHANGES.key, CHANGES.change, CHANGES.as_of_us, DETECTIONS.record, DETECTIONS.state)
             .join(schema.detections, DETECTIONS.id == CHANGES.detection)
-            .where(CHANGES.told == 0)
+            .where(*where)
             .order_by(CHANGES.key)
+            .limit(most)
         )
         with self.reading() as connection:
             return [

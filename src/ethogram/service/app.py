@@ -1,0 +1,98 @@
+"""The web application of a service."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from prometheus_client import CONTENT_TYPE_LATEST
+from starlette.exceptions import HTTPException
+from starlette.responses import PlainTextResponse, RedirectResponse, Response
+
+from .. import __version__
+from ..errors import EthogramError
+from . import api, pages, pages_more, stream
+from .guard import Guard, Refused, error_response, explain
+from .html import render
+from .routes import CanRead
+from .state import Service
+
+
+def create_app(service: Service) -> FastAPI:
+    """The application; closing it closes the service."""
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        yield
+        service.close()
+
+    # Its own pages of documentation load scripts from elsewhere.
+    app = FastAPI(
+        title="ethogram", version=__version__, lifespan=lifespan, docs_url=None, redoc_url=None,
+        openapi_url="/openapi.json",
+    )  # fmt: skip
+    app.state.service = service
+    app.add_middleware(Guard, service=service)
+    # Before the API, whose /detections/{id} would take its path.
+    app.include_router(stream.router)
+    app.include_router(api.router)
+    app.include_router(pages.router)
+    app.include_router(pages_more.router)
+
+    @app.get("/healthz", response_class=PlainTextResponse)
+    def healthy() -> str:
+        """Whether the process answers."""
+        return "ok\n"
+
+    @app.get("/readyz", response_class=PlainTextResponse)
+    def ready() -> Response:
+        """Whether events can be written and are looked at."""
+        if not service.sweeper.is_alive:
+            return error_response(503, "not_ready", "the sweeper is not running yet")
+        return PlainTextResponse("ready\n")
+
+    @app.get("/metrics", response_class=PlainTextResponse)
+    def metrics(key: CanRead) -> Response:
+        """Counters for Prometheus."""
+        service.metrics.waiting.set(service.writer.waiting)
+        return Response(service.metrics.text(), media_type=CONTENT_TYPE_LATEST)
+
+    def shown(request: Request, answer: Response) -> Response:
+        """The answer, as a page where a browser asks for one."""
+        wants_page = "text/html" in request.headers.get("accept", "")
+        if not wants_page or request.url.path.startswith("/v1/"):
+            return answer
+        if answer.status_code == 401:
+            return RedirectResponse("/login", 303)
+        message = json.loads(bytes(answer.body))["error"]["message"]
+        words = {403: "Not allowed", 404: "Not found"}
+        heading = words.get(answer.status_code, "That did not work")
+        return render(request, "error.html", status=answer.status_code, heading=heading, message=message)
+
+    async def failed(request: Request, error: Exception) -> Response:
+        return shown(request, explain(error))
+
+    async def invalid(request: Request, error: Exception) -> Response:
+        assert isinstance(error, RequestValidationError)
+        faults = [
+            {"path": ".".join(map(str, item["loc"])), "line": None, "column": None, "message": item["msg"]}
+            for item in error.errors()
+        ]
+        message = "; ".join(f"{fault['path']}: {fault['message']}" for fault in faults)
+        return shown(request, error_response(400, "bad_request", message, faults=faults))
+
+    async def http_error(request: Request, error: Exception) -> Response:
+        assert isinstance(error, HTTPException)
+        codes = {404: "not_found", 405: "method_not_allowed"}
+        code = codes.get(error.status_code, "http")
+        return shown(request, error_response(error.status_code, code, str(error.detail)))
+
+    app.add_exception_handler(Refused, failed)
+    app.add_exception_handler(EthogramError, failed)
+    app.add_exception_handler(RequestValidationError, invalid)
+    app.add_exception_handler(HTTPException, http_error)
+    app.add_exception_handler(Exception, failed)
+    return app

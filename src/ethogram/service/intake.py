@@ -1,0 +1,122 @@
+"""Read the body of a request into events."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping
+from datetime import datetime
+from io import BytesIO
+from typing import Any, NamedTuple
+
+from ..app.importing import known_kinds
+from ..app.readings import TextSignals, text_signals
+from ..config import Settings
+from ..errors import BadEvents, Fault
+from ..fields import Count, RecordStruct
+from ..ingest.batch import Place
+from ..ingest.collector import Collector, latest_time
+from ..ingest.errors import Unreadable
+from ..ingest.event_parser import Rules
+from ..ingest.format import choose
+from ..ingest.formats.json_array import JsonArray
+from ..ingest.formats.jsonl import JsonLines
+from ..ingest.reader import STDIN, InputFile, open_file, records_of
+from ..models.limits import Limits
+from ..patterns.catalogue import known_ranges
+from ..store.records import Staged
+
+BODY = "body"
+Kinds = Mapping[str, Mapping[str, str]]
+"""Source to signal to 'number' or 'text'."""
+_TYPES: Mapping[str, type] = {"number": float, "text": str}
+
+
+class Ingested(RecordStruct):
+    """What a request brought: how many events are new, and how many were there."""
+
+    RECORD = "ingested"
+
+    added: Count
+    repeated: Count
+    skipped: Mapping[str, Count]
+    faults: tuple[Fault, ...]
+
+
+class Received(NamedTuple):
+    """The events of a request, ready to be written, and the kinds of their signals."""
+
+    staged: list[Staged]
+    kinds: Kinds
+    repeated: int
+    skipped: Mapping[str, int]
+    faults: tuple[Fault, ...] = ()
+
+
+class RequestCollector(Collector):
+    """A collector for one request; with `fill`, an event without a time happened now and gets an id."""
+
+    def __init__(self, source: str, rules: Rules, kinds: Kinds, now: datetime) -> None:
+        super().__init__(source, rules)
+        self.fill = False
+        self._now = now
+        self._known = kinds
+        place = Place(0, 0, "the store")
+        for name, signals in kinds.items():
+            state = self._state(name)
+            state.kinds = {signal: (_TYPES[kind], place) for signal, kind in signals.items()}
+
+    def add(self, place: Place, line: Mapping[str, Any]) -> None:
+        if self.fill:
+            defaults: dict[str, Any] = {}
+            if not line.get("at"):
+                defaults["at"] = self._now
+            if line.get("id") in (None, ""):
+                defaults["id"] = uuid.uuid4().hex
+            line = {**line, **defaults} if defaults else line
+        super().add(place, line)
+
+    def new_kinds(self) -> dict[str, dict[str, str]]:
+        """All kinds of every source that has events here with a signal not known before."""
+        kinds = {
+            name: {signal: "number" if kind is float else "text" for signal, (kind, _) in state.kinds.items()}
+            for name, state in self._sources.items()
+        }
+        return {name: known for name, known in kinds.items() if known != self._known.get(name, {})}
+
+
+class Intake:
+    """Reads requests under the settings of the service."""
+
+    def __init__(self, settings: Settings, *, keep_text: bool) -> None:
+        self._settings = settings
+        self._kinds = known_kinds(settings)
+        self._ranges = known_ranges()
+        self._measure: TextSignals | None = text_signals(settings, keep_text=keep_text)
+
+    def read(
+        self, body: bytes, kinds: Kinds, *, source: str, now: datetime, skip_bad: bool = False
+    ) -> Received:
+        """The events of a body in any format that files may have; BadEvents with all its faults."""
+        limits = Limits(**self._settings.limits)
+        latest = latest_time(now, self._settings.max_future)
+        rules = Rules(limits, self._kinds, ranges=self._ranges, latest=latest)
+        collector = RequestCollector(source, rules, kinds, now)
+        file = InputFile(STDIN, named=True)
+        named = InputFile(BODY, named=True)
+        place = Place(0, 0, BODY)
+        try:
+            with open_file(file, BytesIO(body), limits) as opened:
+                collector.fill = isinstance(choose(opened.head, BODY), JsonLines | JsonArray)
+                for line, value, column in records_of(place, named, opened, rules, collector) or ():
+                    collector.add_record(Place(0, line, BODY), value, column)
+        except Unreadable as error:
+            collector.add_fault(place, str(error))
+        batch = collector.batch(1)
+        if batch.bad_count and not skip_bad:
+            raise BadEvents(batch.bad, more=batch.bad_count - len(batch.bad))
+        measure = self._measure
+        staged = [
+            Staged(event, 0, number, measure(event) if measure else ())
+            for number, event in enumerate(batch.events)
+        ]
+        return Received(staged, collector.new_kinds(), batch.repeated, batch.skipped, batch.bad)

@@ -1,0 +1,148 @@
+"""Detection beside the web server: a process that sweeps the store while events come in."""
+
+from __future__ import annotations
+
+import contextlib
+import multiprocessing
+import signal
+import threading
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+from multiprocessing.connection import Connection
+from typing import Any, NamedTuple
+
+from ..app.analyze import load_library
+from ..app.sweep import sweep
+from ..errors import EthogramError
+from ..store import open_store
+from .options import ServeOptions
+
+IDLE = 30.0
+"""Seconds until silences are looked for though nothing came."""
+RESTART = 2.0
+"""Seconds until a sweeper that died is started again."""
+
+
+WAKE, STOP = b"wake", b"stop"
+
+
+class Report(NamedTuple):
+    """What one sweep did; `error` says why it could not."""
+
+    seconds: float
+    subjects: int
+    events: int
+    changes: int
+    error: str = ""
+
+
+def run_sweeper(options: ServeOptions, pipe: Connection) -> None:
+    """Sweep whenever the pipe says that something came, until it says stop or its other end dies."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the service closes the pipe
+    library = load_library(options.patterns or None, options.settings)
+    with open_store(options.store) as store:
+        is_due = True
+        while True:
+            try:
+                if not is_due:
+                    pipe.poll(IDLE)
+                while pipe.poll(0):
+                    if pipe.recv_bytes() == STOP:
+                        return
+            except (EOFError, OSError):
+                return
+            begun = time.monotonic()
+            try:
+                done = sweep(store, library, as_of=_now(), clock=_now, settings=options.settings)
+                report = Report(time.monotonic() - begun, done.subjects, done.events, len(store.unreported()))
+            except EthogramError as error:
+                report = Report(time.monotonic() - begun, 0, 0, 0, str(error))
+            try:
+                pipe.send(tuple(report))
+                # As long a pause as the work took, so that half the time is left to others.
+                wait_until = time.monotonic() + max(options.pause, report.seconds)
+                is_due = False
+                while (left := wait_until - time.monotonic()) > 0:
+                    if pipe.poll(left):
+                        if pipe.recv_bytes() == STOP:
+                            return
+                        is_due = True
+            except (EOFError, OSError):
+                return
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
+class Sweeper:
+    """Starts the process, wakes it, and starts it again where it died."""
+
+    def __init__(self, options: ServeOptions, on_report: Callable[[Report], None]) -> None:
+        self._options, self._on_report = options, on_report
+        self._context = multiprocessing.get_context("spawn")
+        self._pipe: Any = None
+        self._is_woken = self._is_dirty = False
+        self._process: Any = None
+        self._closing = threading.Event()
+        self._lock = threading.Lock()
+        self._thread = threading.Thread(target=self._run, name="sweeper", daemon=True)
+        self._thread.start()
+
+    @property
+    def is_alive(self) -> bool:
+        return self._process is not None and self._process.is_alive()
+
+    def wake(self) -> None:
+        """Say that something came. At most one message is under way, so that the pipe never fills."""
+        with self._lock:
+            if self._is_woken:
+                self._is_dirty = True
+            else:
+                self._send()
+
+    def _send(self) -> None:
+        if self._pipe is not None:
+            # A process that died looks at everything when it is back.
+            with contextlib.suppress(OSError):
+                self._pipe.send_bytes(WAKE)
+                self._is_woken, self._is_dirty = True, False
+
+    def close(self) -> None:
+        """Let the sweep that runs finish, then stop."""
+        self._closing.set()
+        with self._lock, contextlib.suppress(OSError):
+            if self._pipe is not None:
+                self._pipe.send_bytes(STOP)
+        if self._process is not None:
+            self._process.join(timeout=10)
+            if self._process.is_alive():
+                self._process.terminate()
+        self._thread.join(timeout=5)
+
+    def _run(self) -> None:
+        while not self._closing.is_set():
+            here, there = self._context.Pipe()
+            process = self._context.Process(
+                target=run_sweeper, args=(self._options, there), name="ethogram-sweeper", daemon=True
+            )
+            process.start()
+            there.close()
+            with self._lock:
+                self._pipe, self._process = here, process
+                self._is_woken = self._is_dirty = False
+            self._listen(here)
+            self._closing.wait(RESTART)
+
+    def _listen(self, pipe: Connection) -> None:
+        try:
+            while True:
+                report = Report(*pipe.recv())
+                with self._lock:
+                    self._is_woken = False
+                    if self._is_dirty:
+                        self._send()
+                self._on_report(report)
+        except (EOFError, OSError):
+            return

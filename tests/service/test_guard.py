@@ -1,0 +1,86 @@
+"""What the service refuses."""
+
+from __future__ import annotations
+
+import gzip
+from datetime import UTC, datetime
+from pathlib import Path
+
+import httpx
+import pytest
+
+from ethogram.errors import BadUsage
+from ethogram.service.keys import new_key, remove_key
+from ethogram.service.options import ServeOptions
+from ethogram.store import open_store
+from service.conftest import Start
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def test_another_host_name_is_refused(client: httpx.Client) -> None:
+    answer = client.get("/v1/detections", headers={"Host": "evil.example"})
+    assert (answer.status_code, answer.json()["error"]["code"]) == (421, "unknown_host")
+
+
+@pytest.mark.parametrize("headers", [{"Origin": "https://evil.example"}, {"Sec-Fetch-Site": "cross-site"}])
+def test_another_site_cannot_write(client: httpx.Client, headers: dict[str, str]) -> None:
+    answer = client.post("/v1/events", json={"subject": "ann"}, headers=headers)
+    assert (answer.status_code, answer.json()["error"]["code"]) == (403, "cross_site")
+
+
+def test_large_bodies_and_bombs_are_refused(start: Start) -> None:
+    client = start(body_bytes=10_000)
+    bomb = gzip.compress(b" " * 5_000_000)
+    assert client.post("/v1/events", content=b" " * 20_000).status_code == 413
+    answer = client.post("/v1/events", content=bomb, headers={"Content-Encoding": "gzip"})
+    assert answer.status_code == 413
+    assert client.post("/v1/events", content=iter([b" " * 6_000] * 3)).status_code == 413
+
+
+@pytest.mark.parametrize(
+    ("body", "encoding", "status"),
+    [(b"no gzip", "gzip", 400), (gzip.compress(b"{}")[:-6], "gzip", 400), (b"{}", "br", 415)],
+)
+def test_damaged_bodies_are_refused(client: httpx.Client, body: bytes, encoding: str, status: int) -> None:
+    answer = client.post("/v1/events", content=body, headers={"Content-Encoding": encoding})
+    assert (answer.status_code, answer.json()["error"]["code"]) == (status, "encoding")
+
+
+@pytest.mark.parametrize(("path", "status"), [("/nothing", 404), ("/v1/detections?limit=x", 400)])
+def test_errors_have_one_form(client: httpx.Client, path: str, status: int) -> None:
+    answer = client.get(path)
+    assert answer.status_code == status
+    assert answer.json()["error"].keys() >= {"code", "message"}
+
+
+def test_keys_and_roles(start: Start, tmp_path: Path) -> None:
+    url = str(tmp_path / "service.db")
+    with open_store(url, create=True) as store:
+        _, ingest = new_key(store, "agent", "ingest", NOW)
+        _, judge = new_key(store, "ann", "judge", NOW)
+    client = start()
+    event = {"subject": "ann"}
+    assert client.get("/v1/detections").status_code == 401
+    assert client.get("/v1/detections", headers={"x-api-key": "eth_wrong"}).status_code == 401
+    assert client.post("/v1/events", json=event, headers={"x-api-key": ingest}).status_code == 200
+    assert client.get("/v1/detections", headers={"x-api-key": ingest}).status_code == 403
+    bearer = {"Authorization": f"Bearer {judge}"}
+    assert client.get("/v1/detections", headers=bearer).status_code == 200
+    assert client.post("/v1/events", json=event, headers=bearer).status_code == 403
+
+
+def test_a_key_is_not_in_the_store(tmp_path: Path) -> None:
+    path = tmp_path / "service.db"
+    with open_store(str(path), create=True) as store:
+        key, secret = new_key(store, "agent", "ingest", NOW)
+        store.settle()
+        assert secret.encode() not in path.read_bytes()
+        assert remove_key(store, key.id, NOW).name == "agent"
+
+
+def test_without_keys_nobody_else_may_connect() -> None:
+    with pytest.raises(BadUsage, match="ethogram keys new"):
+        ServeOptions(host="0.0.0.0").check(has_keys=False)
+    ServeOptions(host="0.0.0.0").check(has_keys=True)
+    ServeOptions().check(has_keys=False)
