@@ -26,13 +26,6 @@ COMMANDS: Mapping[str, Mapping[str, Target]] = {
         "why": "why:why",
     },
     "Live": {
-        "serve": "serve:serve",
-        "keys": Group(
-            "Make, list and remove API keys of a service.",
-            new="serve:new",
-            list="serve:list_",
-            remove="serve:remove",
-        ),
         "watch": "watch:watch",
         "sweep": "sweep:sweep",
         "hook": Group(
@@ -60,6 +53,16 @@ COMMANDS: Mapping[str, Mapping[str, Target]] = {
                 check="usage:check_key",
             ),
         ),
+    },
+    "Serve": {
+        "serve": "serve:serve",
+        "keys": Group(
+            "Make, list and remove API keys of a service.",
+            new="serve:new",
+            list="serve:list_",
+            remove="serve:remove",
+        ),
+        "doctor": "doctor:doctor",
     },
     "Patterns": {
         "patterns": Group(
@@ -110,7 +113,6 @@ COMMANDS: Mapping[str, Mapping[str, Target]] = {
     },
     "Setup": {
         "demo": "demo:demo",
-        "doctor": "doctor:doctor",
         "config": Group(
             "Show settings and their origins, schemas, and trusted files.",
             show="config:show",
