@@ -161,9 +161,10 @@ def measured_readings(
     if not run(connection, "SELECT EXISTS (SELECT 1 FROM readings)").scalar():
         return record
     names = {f"n{number}": name for number, name in enumerate(without)}
+    own = "substr(scorer, 1, length(signal) + 1) = signal || '@'"
+    ours = f"signal IN ({', '.join(f':{name}' for name in names)}) AND {own}" if names else "1 = 0"
     query = f"""SELECT event, signal, number, text, scorer, width FROM readings
-      WHERE NOT (signal IN ({", ".join(f":{name}" for name in names)})
-        AND substr(scorer, 1, length(signal) + 1) = signal || '@') AND """
+      WHERE NOT ({ours}) AND """
     conditions = ["1 = 1"]
     if keys is not None:
         conditions = [f"event IN ({', '.join(map(str, piece))})" for piece in in_pieces(keys)]
