@@ -26,7 +26,6 @@ SETTINGS = {
     "listen_addresses": "127.0.0.1",
     "fsync": "off",
     "full_page_writes": "off",
-    "synchronous_commit": "off",
     "max_connections": "100",
     "shared_buffers": "64MB",
     "autovacuum": "off",

@@ -88,7 +88,9 @@ Parameters = Annotated[
 
 # --- stores and people ----------------------------------------------------------------------
 
-StoreUrl = Annotated[str, opt("Use this store: a path or sqlite:///path.", "--store", metavar="URL")]
+StoreUrl = Annotated[
+    str, opt("Use this store: a path, or a URL such as postgresql://...", "--store", metavar="URL")
+]
 UsageStore = Annotated[str, opt("Use this store of usage.", "--store", metavar="FILE")]
 KeyFile = Annotated[
     str, opt("Read the pseudonym key (default: $ETHOGRAM_USAGE_KEY_FILE).", "--key", metavar="FILE")
@@ -351,9 +353,25 @@ def path_of(store: str) -> Path:
         raise BadUsage("missing --store: expected a path, like usage.db")
     if "://" not in store:
         return Path(store)
+    if not is_file(store):
+        raise BadUsage("this needs a store in a file: expected --store with a path, like usage.db")
     from ..store.sqlite import parse
 
     return parse(store)[0]
+
+
+def is_file(store: str) -> bool:
+    """Whether --store names a file, and no server."""
+    from ..store import kind_of
+
+    return kind_of(store) == "sqlite"
+
+
+def is_usage(store: str) -> bool:
+    """Whether --store names a usage store."""
+    from ..usage.store import is_usage_store
+
+    return is_file(store) and is_usage_store(path_of(store))
 
 
 # --- evaluators -----------------------------------------------------------------------------

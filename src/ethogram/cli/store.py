@@ -11,12 +11,11 @@ import click
 
 from ..errors import BadUsage
 from ..files.sqlite import create
-from ..report.stores import imported_lines, info_lines, mentions_line, purged_lines
+from ..report.stores import copied_lines, imported_lines, info_lines, mentions_line, purged_lines
 from ..report.wording import plural
 from ..store import Store, open_store
 from ..store.records import TALKS, Purged
 from ..usage.pseudonym import read_keys
-from ..usage.store import is_usage_store
 from ..usage.tables import Removed
 from . import options as o
 from .output import Progress, emit, write_json, write_line
@@ -29,6 +28,8 @@ if TYPE_CHECKING:
     from ..patterns.library import Library
 
 
+FORMATS = ("jsonl", "parquet", "neo4j-csv")
+"""Of `store export`."""
 UNCLEAN = 1
 """Exit code where copies of what was removed are left in the files."""
 
@@ -54,7 +55,8 @@ def import_files(
     options = o.InputOptions(paths, config=config, source=source, skip_bad=skip_bad, as_json=as_json)
     if pseudonyms:
         read_keys(pseudonyms)
-        create(o.path_of(store))  # a new file that only its owner may read
+        if o.is_file(store):
+            create(o.path_of(store))  # a new file that only its owner may read
     with open_store(store, create=True) as opened:
         done = run_import(opened, options, options.settings(), keep_text=keep_text, pseudonyms=pseudonyms)
     emit([done], imported_lines(done), as_json=as_json)
@@ -130,18 +132,53 @@ def export(
     store: o.StoreUrl,
     subject: Annotated[str, o.opt("Export this subject alone.", metavar="NAME")] = "",
     source: o.FromSource = "",
+    form: Annotated[str, o.opt("Write jsonl, parquet or neo4j-csv.", "--format", metavar="FORMAT")] = "jsonl",
+    output: Annotated[str, o.opt("Write this file (neo4j-csv: folder).", metavar="PATH")] = "",
 ) -> None:
-    """Write the events of a store as JSON lines, in order."""
+    """Write the events of a store as JSON lines, in order.
+
+    With --format neo4j-csv, nodes and relationships for neo4j-admin.
+    """
     from ..app.stored_events import stored_name
 
+    if form not in FORMATS:
+        raise BadUsage(f"invalid --format {form!r:.40}: expected {', '.join(FORMATS)}")
+    if bool(output) == (form == FORMATS[0]):
+        raise BadUsage("--output goes with --format parquet or neo4j-csv; JSON lines go to standard output")
     with open_store(store) as opened:
         o.note_all(opened, "export")
-        chosen = None
-        if subject or source:
-            name = stored_name(opened, subject, None) if subject else None
-            chosen = [row.who for row in opened.subjects(name, source or None)]
-        for event in opened.events(chosen):
-            write_json({"source": event.source, **event.to_dict()})
+        name = stored_name(opened, subject, None) if subject else None
+        if form == FORMATS[0]:
+            rows = opened.subjects(name, source or None) if subject or source else None
+            for event in opened.events(None if rows is None else [row.who for row in rows]):
+                write_json({"source": event.source, **event.to_dict()})
+            return
+        from ..app.moving import export_neo4j, export_parquet
+
+        chosen = opened.subjects(name, source or None)
+        try:
+            if form == "parquet":
+                write_line(f"{plural(export_parquet(opened, output, chosen), 'event')} written to {output}.")
+            else:
+                write_line(
+                    f"neo4j-admin database import full {' '.join(export_neo4j(opened, output, chosen))}"
+                )
+        except OSError as error:
+            raise BadUsage(f"{output} cannot be written: {error.strerror or error}") from None
+
+
+def copy(
+    origin: Annotated[str, o.arg("Copy this store.", "FROM")],
+    target: Annotated[str, o.arg("Copy into this new store.", "TO")],
+    as_json: o.AsJson = False,
+) -> None:
+    """Copy a store into a new one, of the same or another kind."""
+    from ..app.moving import copy_store
+
+    with open_store(origin) as opened, open_store(target, create=True) as new:
+        o.note_all(opened, "copy")
+        done = copy_store(opened, new)
+    emit([done], copied_lines(done), as_json=as_json)
 
 
 def export_subject(
@@ -157,7 +194,7 @@ def export_subject(
     from .usage import open_tracker
 
     person = o.whom(subject, is_pseudonym)
-    if not is_usage_store(o.path_of(store)):
+    if not o.is_usage(store):
         for record in subject_records(store, person, source, key, who or o.user_name(), why):
             write_json(record)
         return
@@ -221,7 +258,7 @@ def purge(
         raise BadUsage("--redact needs --subject, and excludes --before")
     person, end, mentions = o.whom(subject, is_pseudonym), o.moment(before, "--before"), list[str]()
     done: Removed | Purged
-    if is_usage_store(o.path_of(store)):
+    if o.is_usage(store):
         with open_tracker(store, key, who) as tracker:
             done = tracker.purge(person or None, end, why or None)
         events = plural(done.events, "event") + (" before that time" if before else "")

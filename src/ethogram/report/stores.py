@@ -11,6 +11,7 @@ from .wording import clean, plural, printable, stamp
 
 if TYPE_CHECKING:
     from ..app.importing import Imported
+    from ..app.moving import Copied
     from ..store.records import Info
     from ..usage import UsageSignals
     from ..usage.signals import News
@@ -42,6 +43,12 @@ def imported_lines(done: Imported) -> Iterator[str]:
     for name, count in sorted(done.strays.items()):
         near = did_you_mean(name, load_vocabulary().signals)
         yield f"Stored as an attribute: the column {clean(name)!r} ({plural(count, 'cell')}){near}"
+
+
+def copied_lines(done: Copied) -> Iterator[str]:
+    """What a copy has."""
+    counts = [plural(done.rows.get(f"{name}s", 0), name) for name in ("event", "detection", "verdict")]
+    yield f"Copied to {printable(done.store)}: {', '.join(counts)}."
 
 
 def info_lines(info: Info) -> Iterator[str]:

@@ -10,11 +10,13 @@ from typing import Any
 import numpy as np
 from msgspec import DecodeError
 from msgspec.json import Decoder
+from numpy.typing import NDArray
 
 from ..ingest.batch import EventList, EventSequence, without_readings
 from ..ingest.event_columns import MANY_SIGNALS, THIN, Coded, Column, EventColumns, Readings, Sparse, in_order
 from ..models import INPUT_SCORER, Event, Reading
 from ..models.slotted import replace
+from .blocks import NUMBERS, TEXTS, Cells, RowColumns
 from .records import Source, Who
 from .rows import COLUMNS, MARK, NOT_KEPT, STEPS, Row
 
@@ -22,7 +24,7 @@ _NUMBERS = Decoder(list[dict[str, float] | None])
 
 
 def columns_of(
-    rows: Sequence[Row],
+    rows: RowColumns,
     subjects: Mapping[int, Who],
     sources: Mapping[str, Source],
     measured: Mapping[int, list[Reading]],
@@ -33,22 +35,21 @@ def columns_of(
     Readings by our own signals that `without` names are left out, and steps of a run without their texts get
     another kind.
     """
-    if not rows:
+    size = len(rows)
+    if not size:
         return EventList()
-    lists: dict[str, Any] = dict(zip(COLUMNS, zip(*rows, strict=True), strict=True))
-    number = {key: code for code, key in enumerate(dict.fromkeys(lists["subject"]))}
-    codes = np.array([number[key] for key in lists["subject"]], np.int32)
-    whose = [subjects[key] for key in number]
+    keys, codes = np.unique(rows.numbers["subject"], return_inverse=True)
+    whose = [subjects[key] for key in keys.tolist()]
     names = list(dict.fromkeys(source for source, _ in whose))
     fields: dict[str, Column] = {
-        name: lists[name]
+        name: rows.texts[name]
         for name in ("target", "thread", "session", "reply_to", "text")
-        if lists[name].count(None) < len(rows)
+        if name in rows.texts
     }
-    fields["subject"] = Coded(codes, [name for _, name in whose])
-    attributes = _decoded(lists["attributes"])
-    kinds = lists["kind"]
-    if attributes is not None:
+    fields["subject"] = Coded(codes.astype(np.int32), [name for _, name in whose])
+    kinds = rows.texts["kind"]
+    if "attributes" in rows.texts:
+        attributes = _decoded(rows.texts["attributes"])
         fields["attributes"] = attributes
         kinds = [
             f"{kind}{NOT_KEPT}" if own and kind in STEPS and MARK in own else kind
@@ -60,30 +61,39 @@ def columns_of(
         of = np.array([names.index(source) for source, _ in whose], np.int32)[codes]
         fields["source"] = Coded(of, names)
         timed = np.array([sources[name].timed for name in names])[of]
-    readings, scored = _readings(lists["readings"])
+    wide = len(rows.cells) > MANY_SIGNALS
     events = EventColumns(
         names[0],
-        np.array(lists["at_us"], np.int64),
-        np.array(lists["seq"], np.int64),
-        lists["id"],
+        rows.numbers["at_us"],
+        rows.numbers["seq"],
+        rows.texts["id"],
         fields,
-        readings,
+        {name: _column(size, *rows.cells[name], wide) for name in sorted(rows.cells)},
         timed=timed,
     )
-    events.measured = _scored_events(events, lists["key"], scored, measured, without)
+    event_keys = rows.numbers["key"].tolist() if measured or rows.scored else ()
+    events.measured = _scored_events(events, event_keys, rows.scored, measured, without)
     # Where most readings name their scorers, columns of the others are of no use.
-    return in_order(events) if 2 * len(events.measured) < len(rows) else EventList(in_order(events))
+    return in_order(events) if 2 * len(events.measured) < size else EventList(in_order(events))
 
 
-def _decoded(texts: Sequence[str | None]) -> list[Any] | None:
-    if texts.count(None) == len(texts):
-        return None
+def row_columns(rows: Sequence[Row]) -> RowColumns:
+    """Rows of the columns in COLUMNS, by column."""
+    lists: dict[str, Any] = dict(
+        zip(COLUMNS, zip(*rows, strict=True) if rows else [()] * len(COLUMNS), strict=True)
+    )
+    numbers = {name: np.array(lists[name], np.int64) for name in NUMBERS}
+    texts = {name: lists[name] for name in TEXTS if lists[name].count(None) < len(rows)}
+    return RowColumns(numbers, texts, *_readings(lists["readings"]))
+
+
+def _decoded(texts: Sequence[str | None]) -> list[Any]:
     # As one text: the decoder is called once.
     decoded: list[Any] = json.loads(f"[{','.join([text or 'null' for text in texts])}]")
     return decoded
 
 
-def _readings(texts: Sequence[str | None]) -> tuple[dict[str, Readings], dict[int, list[Reading]]]:
+def _readings(texts: Sequence[str | None]) -> tuple[dict[str, Cells], dict[int, list[Reading]]]:
     """Return the readings by name, and those that name their scorer by row."""
     whole = f"[{','.join([text or 'null' for text in texts])}]"
     scored: dict[int, list[Reading]] = {}
@@ -104,19 +114,24 @@ def _readings(texts: Sequence[str | None]) -> tuple[dict[str, Readings], dict[in
             at, values = cells.setdefault(name, ([], []))
             at.append(row)
             values.append(value)
-    wide = len(cells) > MANY_SIGNALS
-    return {name: _column(len(rows), *cells[name], wide) for name in sorted(cells)}, scored
+    return {name: (np.array(at, np.int64), _numbers(values)) for name, (at, values) in cells.items()}, scored
 
 
-def _column(size: int, rows: list[int], values: list[Any], is_thin: bool) -> Readings:
-    if set(map(type, values)) <= {float, int}:
+def _numbers(values: list[Any]) -> NDArray[np.float64] | list[Any]:
+    return np.array(values, np.float64) if set(map(type, values)) <= {float, int} else values
+
+
+def _column(
+    size: int, rows: NDArray[np.int64], values: NDArray[np.float64] | list[Any], is_thin: bool
+) -> Readings:
+    if isinstance(values, np.ndarray):
         if is_thin and THIN * len(rows) < size:
-            return Sparse(np.array(rows, np.int64), np.array(values, np.float64), size)
+            return Sparse(rows, values, size)
         numbers = np.full(size, np.nan)
         numbers[rows] = values
         return numbers
     out: list[Any] = [None] * size
-    for row, value in zip(rows, values, strict=True):
+    for row, value in zip(rows.tolist(), values, strict=True):
         out[row] = value
     return out
 

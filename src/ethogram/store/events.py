@@ -5,23 +5,19 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import datetime
-from itertools import chain, groupby
+from itertools import groupby
 from typing import Any
 
 from sqlalchemy import Connection, Select, and_, or_, select
 
-from ..ingest.batch import EventSequence
 from ..models import Event, Reading, micros, moment
 from . import schema
 from .records import Source, SubjectRow, Who
-from .rows import COLUMNS, event_of, reading_of, reading_values
+from .rows import event_of, reading_of, reading_values
 from .sql import READ_AHEAD, Sql, in_pieces, insert_rows, run
 
 EVENTS, SUBJECTS, SOURCES = schema.events.c, schema.subjects.c, schema.sources.c
 FIELDS = [schema.events.c[name] for name in schema.EVENT_FIELDS]
-ROW = ", ".join(f"e.{name}" for name in COLUMNS)
-LAST = 2**63 - 1
-"""The latest time a row can have."""
 ORDER = (EVENTS.at_us, EVENTS.seq, EVENTS.id)
 
 
@@ -49,37 +45,6 @@ class Events(Sql):
             return
         for piece in in_pieces(list(subjects)):
             yield from self._events(query.where(_are(piece)))
-
-    def columns(
-        self,
-        subjects: Iterable[Who] | None = None,
-        *,
-        until: datetime | None = None,
-        mates: bool = False,
-        without: Collection[str] = (),
-    ) -> EventSequence:
-        """Events of all or some subjects in order, as columns where that is possible. `until` is included.
-
-        `mates` adds the events of others in the threads of these subjects. Stored readings of our own signals
-        that `without` names are left out; steps of a run without their texts get another kind.
-        """
-        from .columns import columns_of
-
-        every = "SELECT u.key, o.name, u.name FROM subjects u JOIN sources o ON o.key = u.source"
-        query = f"SELECT {ROW} FROM events e WHERE e.at_us <= :until AND "
-        limit = LAST if until is None else micros(until)
-        with self.reading() as connection:
-            whose = {key: (source, name) for key, source, name in run(connection, every).all()}
-            conditions = ["1 = 1"]
-            if subjects is not None:
-                wanted = set(subjects)
-                keys = [key for key, who in whose.items() if who in wanted]
-                conditions = [_of_subjects(piece, mates=mates) for piece in in_pieces(keys)]
-            pieces = (run(connection, query + where, until=limit).all() for where in conditions)
-            rows = list({row[0]: row for row in chain.from_iterable(pieces)}.values())
-            own = None if subjects is None else [row[0] for row in rows]
-            measured = measured_readings(connection, own, without)
-        return columns_of(rows, whose, self.sources(), measured, without)
 
     def sources(self) -> dict[str, Source]:
         """Every source by name."""
@@ -121,15 +86,6 @@ class Events(Sql):
                 measured = measured_readings(connection, [row[0] for row in batch])
                 for key, source, subject, *row in batch:
                     yield event_of(source, subject, tuple(row), measured.get(key, ()))
-
-
-def _of_subjects(keys: Sequence[int], *, mates: bool) -> str:
-    """The condition that an event is of one of these subjects, or in a thread of one."""
-    own = f"subject IN ({', '.join(map(str, keys))})"
-    if not mates:
-        return f"e.{own}"
-    threads = f"SELECT DISTINCT source, thread FROM events WHERE {own} AND thread IS NOT NULL"
-    return f"(e.{own} OR (e.source, e.thread) IN ({threads}))"
 
 
 def _query(until: datetime | None) -> Select[Any]:

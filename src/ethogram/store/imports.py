@@ -23,6 +23,8 @@ TAKEN = """FROM staged s JOIN sources o ON o.name = s.source JOIN events e ON e.
   WHERE s.import = :number"""
 MAX_CLASHES = 50
 """Ids with other content that are listed."""
+PURGES = "purges"
+"""The row of `meta` that counts purges."""
 DIRECT = 0
 """The import number of events that are staged and moved in one go."""
 

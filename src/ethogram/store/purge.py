@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import Connection
 
 from ..models import micros
-from .imports import get_meta, last_key, set_meta
+from .imports import PURGES, get_meta, last_key, set_meta
 from .records import Purged, Who
 from .sql import Sql, run
 from .states import purge_states
@@ -49,12 +49,13 @@ class Purges(Sql):
         self.check_integrity()
         with self.writing() as connection:
             set_meta(connection, "last_key", last_key(connection))
+            set_meta(connection, PURGES, (get_meta(connection, PURGES) or 0) + 1)
             events, gone = _events(connection, subject, before)
             detections = _detections(connection, subject, before)
             if before is not None:
                 detections += sum(_rest(connection, item) for item in gone)
                 _silences(connection)
-            for table in ("staged", "imports", "files"):
+            for table in ("staged", "imports", "files", "block_subjects", "blocks"):
                 run(connection, f"DELETE FROM {table}")
             states = purge_states(connection, subject, before)
             if subject is not None and before is None:

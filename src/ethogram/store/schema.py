@@ -136,7 +136,17 @@ CREATE TABLE looks (
 ) STRICT;
 CREATE INDEX looks_by_person ON looks (person);
 """
-SCHEMA = Schema(0x6574686F, (TABLES,))
+BLOCKS = """
+CREATE TABLE blocks (
+  number INTEGER PRIMARY KEY AUTOINCREMENT, events INTEGER NOT NULL, data BLOB NOT NULL
+) STRICT;
+CREATE TABLE block_subjects (
+  subject INTEGER NOT NULL PRIMARY KEY REFERENCES subjects (key) ON DELETE CASCADE,
+  block INTEGER NOT NULL REFERENCES blocks (number) ON DELETE CASCADE, changed INTEGER NOT NULL
+) STRICT;
+CREATE INDEX block_subjects_by_block ON block_subjects (block);
+"""
+SCHEMA = Schema(0x6574686F, (TABLES, BLOCKS))
 METADATA = MetaData()
 # JSON is text: SQLAlchemy's own JSON type is refused by STRICT tables.
 _TYPES: dict[str, Any] = {"TEXT": Text, "INTEGER": BigInteger, "REAL": Float, "BLOB": LargeBinary}

@@ -18,11 +18,17 @@ MAX_VALUES = 500
 
 @contextmanager
 def unwrapped() -> Iterator[None]:
-    """Raise the driver's own errors in place of those that SQLAlchemy makes of them."""
+    """Raise the driver's own errors in place of those that SQLAlchemy makes of them.
+
+    SQLite itself ends a transaction when the disk is full; undoing it then fails too, and is not the cause.
+    """
     try:
         yield
     except DBAPIError as error:
-        raise (error.orig or error) from error
+        first, before = error, error.__context__
+        while before is not None:
+            first, before = (before if isinstance(before, DBAPIError) else first), before.__context__
+        raise (first.orig or first) from error
 
 
 class Sql:
@@ -39,8 +45,11 @@ class Sql:
         """A transaction that sees nothing written meanwhile."""
         raise NotImplementedError
 
-    def writing(self) -> AbstractContextManager[Connection]:
-        """A transaction that writes all or nothing, while nobody else writes."""
+    def writing(self, *, wait: bool = True) -> AbstractContextManager[Connection]:
+        """A transaction that writes all or nothing, while nobody else writes.
+
+        EthogramError where somebody else is writing, and does not finish in time; at once unless `wait`.
+        """
         raise NotImplementedError
 
     def settle(self) -> None:

@@ -6,7 +6,7 @@ from types import TracebackType
 from typing import Self
 
 from ..models import moment
-from .events import Events
+from .clustered import Clustered
 from .imports import Imports
 from .links import Links
 from .moving import Moves
@@ -18,7 +18,7 @@ from .sweeps import Sweeps
 from .verdicts import Detections, Verdicts
 
 
-class SqlStore(Imports, Events, Detections, Verdicts, Sweeps, States, Purges, Privacy, Links, Moves):
+class SqlStore(Imports, Clustered, Detections, Verdicts, Sweeps, States, Purges, Privacy, Links, Moves):
     """A store in SQL; a class of its own says how to connect, read and write."""
 
     version: int

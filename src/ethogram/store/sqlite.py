@@ -66,9 +66,10 @@ class SQLiteStore(SqlStore):
             yield connection
 
     @contextmanager
-    def writing(self) -> Iterator[Connection]:
+    def writing(self, *, wait: bool = True) -> Iterator[Connection]:
         with self.named_errors(), self.engine.connect() as opened:
             connection = opened.execution_options(writes=True)
+            driver(connection).execute(f"PRAGMA busy_timeout = {BUSY if wait else 0}")
             with connection.begin():
                 yield connection
 

@@ -1,0 +1,126 @@
+"""The same answers from every store."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from ethogram import registry
+from ethogram.app.questions import alike, early, groups, history_summary, to_networkx, who
+from ethogram.errors import BadUsage
+from ethogram.models import Detection, Event
+from ethogram.store import Store
+from ethogram.store.records import SweptDetection
+
+NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
+MINUTE = timedelta(minutes=1)
+
+
+def event(name: str, minute: int, subject: str, **fields) -> Event:
+    return Event.sample(id=name, at=NOON + minute * MINUTE, seq=minute, subject=subject, **fields)
+
+
+def detection(name: str, subject: str, minute: int, pattern: str = "trap", **fields) -> Detection:
+    at = NOON + minute * MINUTE
+    made = Detection(
+        id=name, pattern=pattern, version="v1", state="closed", subject=subject, target="bo", thread=None,
+        severity="high", confidence=0.5, opened_at=at, detected_at=at, closed_at=at, first_event="a",
+        last_event="b", count=2, evidence=(), details={}, confirms=(), scorer="given", explanation="",
+        recommendation="",
+    )  # fmt: skip
+    return replace(made, **fields)
+
+
+@pytest.fixture(params=registry.stores.names())
+def store(request: pytest.FixtureRequest, new_store) -> Iterator[Store]:
+    with new_store(request.param) as opened:
+        opened.add(
+            [
+                event("1", 0, "ann", target="bo", text="Hi", readings={"virtue": 0.5}),
+                event("2", 10, "ann", target="bo", readings={"MAN_FLATTERY": 0.9, "virtue": 0.7}),
+                event("3", 20, "ann", target="cy", kind="action", readings={"MAN_LOVEBOMB": 0.5}),
+                event("4", 0, "dan", target="bo", readings={"MAN_FLATTERY": 0.4}),
+                event("5", 40, "dan", target="bo", text="Join us", readings={"MAN_LOVEBOMB": 0.1}),
+                event("6", 100, "eve", target="x", text="Join us", readings={"MAN_FLATTERY": 0.2}),
+                event("7", 41, "fay", text="Join us", source="input"),
+                event("8", 42, "gil", text="Join us"),
+            ],
+            keep_text=True,
+        )
+        found = [
+            detection("d1", "ann", 30),
+            detection("d2", "dan", 35),
+            detection("d3", "ann", 200, state="withdrawn"),
+            detection("d4", "eve", 31, "other", target=None),
+            detection("d5", "eve", 31, "try", status="shadow"),
+        ]
+        opened.save_sweep("s", "v", NOON, detections=[("new", SweptDetection(item)) for item in found])
+        yield opened
+
+
+def test_who_did_what_to_whom(store):
+    first, *_ = ties = who(store)
+    assert [(tie.subject, tie.target, tie.events) for tie in ties] == [
+        ("ann", "bo", 2), ("dan", "bo", 2), ("ann", "cy", 1), ("eve", "x", 1),
+    ]  # fmt: skip
+    assert (first.kinds, first.patterns) == ({"event": 2}, {"trap": 1})
+    assert (first.first_at, first.last_at) == (NOON, NOON + 10 * MINUTE)
+    assert [tie.target for tie in who(store, "ann")] == ["bo", "cy"]
+    assert [tie.subject for tie in who(store, target="x")] == ["eve"]
+
+
+def test_subjects_are_alike_by_the_indicators_they_share(store):
+    assert [(item.subject, item.similarity, item.shared) for item in alike(store, ("input", "ann"))] == [
+        ("dan", 1.0, ["MAN_FLATTERY", "MAN_LOVEBOMB"]),
+        ("eve", 0.5, ["MAN_FLATTERY"]),
+    ]
+    assert alike(store, ("input", "gil")) == []
+
+
+def test_what_comes_early_in_histories_with_a_pattern(store):
+    flattery, bombing = early(store, "trap")
+    assert (flattery.indicator, flattery.histories, flattery.share) == ("MAN_FLATTERY", 2, 1.0)
+    # Of eve, fay and gil.
+    assert flattery.elsewhere == pytest.approx(1 / 3, abs=1e-6)
+    assert (flattery.position, flattery.lead_s) == (pytest.approx(1 / 6, abs=1e-6), (20 * 60 + 35 * 60) / 2)
+    # dan showed it after the detection.
+    assert (bombing.indicator, bombing.histories, bombing.lead_s) == ("MAN_LOVEBOMB", 1, 600)
+    with pytest.raises(BadUsage, match="no detection of 'trab' in the store; did you mean 'trap'"):
+        early(store, "trab")
+
+
+def test_groups_act_together(store):
+    assert [(group.by, group.value, group.subjects, group.events) for group in groups(store)] == [
+        ("text", "Join us", ["dan", "fay", "gil"], 3),
+        ("target", "bo", ["ann", "dan"], 3),
+        ("pattern", "trap", ["ann", "dan"], 2),
+    ]
+    assert [group.by for group in groups(store, by=["text"], within=2 * MINUTE * 60)] == ["text"]
+    assert len(groups(store, by=["text"], within=2 * MINUTE * 60)[0].subjects) == 4
+    assert groups(store, at_least=4) == []
+
+
+def test_a_history_is_summed_up_for_an_evaluator(store):
+    summary = history_summary(store, ("input", "ann"))
+    assert (summary["messages"], summary["detections"]) == (3, {"trap": 1})
+    means = {signal["signal"]: signal["mean"] for signal in summary["signals"]}
+    assert means["virtue"] == 0.6
+    assert history_summary(store, ("input", "ann"), NOON)["detections"] == {}
+
+
+def test_a_graph_of_a_store(store):
+    pytest.importorskip("networkx")
+    graph = to_networkx(store)
+    ann = ("subject", "input", "ann")
+    assert set(graph.successors(ann)) == {
+        ("subject", "input", "bo"),
+        ("subject", "input", "cy"),
+        ("pattern", "trap"),
+        ("indicator", "MAN_FLATTERY"),
+        ("indicator", "MAN_LOVEBOMB"),
+    }
+    (edge,) = graph.get_edge_data(ann, ("pattern", "trap")).values()
+    assert (edge["type"], edge["id"], edge["severity"]) == ("EXHIBITS_PATTERN", "d1", "high")
