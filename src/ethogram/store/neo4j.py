@@ -56,7 +56,7 @@ class Neo4jStore(Schema, Imports, Events, Detections, Verdicts, Sweeps, States, 
                 # `measured` is a list in JSON, each item of which is one in brackets.
                 "readings": tx.value(
                     """MATCH (m:Message) WHERE m.measured IS NOT NULL
-                      RETURN coalesce(sum(size(split(m.measured, '], [')), 0)"""
+                      RETURN sum(size(split(m.measured, '], [')))"""
                 ),
                 "detections": tx.value("MATCH ()-[r:EXHIBITS_PATTERN]->() RETURN count(r)"),
                 "verdicts": tx.value("MATCH (v:Verdict) RETURN count(v)"),

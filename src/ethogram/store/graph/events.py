@@ -54,12 +54,13 @@ def properties_of(row: Mapping[str, Any], measured: Sequence[Sequence[Any]]) -> 
         if name in TRAITS or is_indicator_name(name):
             evaluated.add(scorer)
     out["evaluated_by"] = sorted(evaluated) or None
-    shown = {
-        name: float(value)
-        for name, value in event.readings.items()
-        if is_indicator_name(name) and not isinstance(value, str) and isfinite(value) and value != 0
-    }
-    out["shows"], out["scores"] = (sorted(shown), [shown[name] for name in sorted(shown)]) if shown else (None,) * 2
+    # Whoever scored an indicator; the highest score.
+    shown: dict[str, float] = {}
+    for name, value in (*event.readings.items(), *((item[0], item[1]) for item in measured)):
+        if is_indicator_name(name) and isinstance(value, int | float) and isfinite(value) and value != 0:
+            shown[name] = max(float(value), shown.get(name, float(value)))
+    out["shows"] = sorted(shown) or None
+    out["scores"] = [shown[name] for name in sorted(shown)] or None
     for name, value in event.attributes.items():
         if isinstance(value, str):
             out[f"tag_{name}"] = value
@@ -440,7 +441,7 @@ class Events(Graph):
         `mates` adds the events of others in the threads of these subjects. Stored readings of our own signals
         that `without` names are left out; steps of a run without their texts get another kind.
         """
-        from ..columns import columns_of
+        from ..columns import columns_of, row_columns
 
         tail = f"WHERE m.at_us <= $until RETURN m.source, m.subject, m.measured, m.key, {ROW}"
         queries = [(f"MATCH (m:Message) {tail}", {})]
@@ -465,7 +466,7 @@ class Events(Graph):
                             if not (item.signal in without and item.scorer.startswith(f"{item.signal}@"))
                         ]
         whose = {number: who for who, number in numbers.items()}
-        return columns_of(list(rows.values()), whose, self.sources(), measured, without)
+        return columns_of(row_columns(list(rows.values())), whose, self.sources(), measured, without)
 
     def sources(self) -> dict[str, Source]:
         """Every source by name."""
