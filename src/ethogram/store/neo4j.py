@@ -10,6 +10,7 @@ from ..models import moment
 from . import store
 from .graph.connection import connect
 from .graph.events import Events, Imports
+from .graph.inside import Inside
 from .graph.moving import Links, Moves
 from .graph.purge import Purges
 from .graph.records import Detections, States, Sweeps, Verdicts
@@ -21,7 +22,9 @@ __all__ = ["Neo4jStore", "open_graph"]
 
 @store("bolt")
 @store("neo4j")
-class Neo4jStore(Schema, Imports, Events, Detections, Verdicts, Sweeps, States, Purges, Links, Moves):
+class Neo4jStore(
+    Schema, Imports, Events, Detections, Verdicts, Sweeps, States, Purges, Links, Moves, Inside
+):
     """A database of a Neo4j server, `neo4j://USER:PASSWORD@HOST:PORT/DATABASE`.
 
     One store writes at a time. A write that a broken connection interrupts is repeated as a whole.
