@@ -25,6 +25,8 @@ LAUNCHER = Path(__file__).parent / "java" / "Launcher.java"
 CLASSPATH = Path(__file__).parents[1] / "build" / "neo4j.classpath"
 STARTING = 120
 """Seconds that a server may take to start."""
+FETCHING = 400
+"""Seconds that tools/servers.sh may take to fetch it."""
 _held: int | None = None
 _used = False
 
@@ -49,7 +51,10 @@ def java() -> str | None:
 
 
 def require() -> None:
-    """Skip the test where no server can be started; in CI, fail it."""
+    """Skip the test where no server can be started; in CI, fail it. Waits for a fetch that is under way."""
+    fetching, limit = CLASSPATH.with_name(f"{CLASSPATH.name}.fetching"), time.monotonic() + FETCHING
+    while fetching.exists() and time.monotonic() < limit:
+        time.sleep(0.5)
     if java() is None or not CLASSPATH.exists():
         leave_out("no Neo4j: tools/servers.sh fetches it (Java, Maven), ETHOGRAM_TEST_NEO4J names one")
 

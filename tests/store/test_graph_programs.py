@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import random
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
-from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -19,9 +19,8 @@ from ethogram.models import Event
 from ethogram.store.graph.programs import MEASURES, Inexpressible, why_not
 from strategies import Case, near_miss, random_case
 
-EACH = 14
+EACH = 60 if os.environ.get("ETHOGRAM_TESTS") == "long" else 4
 """Cases of each kind; each is followed by a near miss."""
-LATER = datetime(9000, 1, 1, tzinfo=UTC)
 
 
 def cases() -> Iterator[Case]:
@@ -51,13 +50,11 @@ def moved(case: Case, name: str) -> Case:
 def expected(case: Case, program: Program) -> Counter[Any]:
     """What the plain reading finds of a program: history, and the events where matches begin and end."""
     found, _ = naive.run(case.patterns, case.events, as_of=case.as_of, cap=case.cap)
-    at = {(event.source, event.id): event.at for event in case.events}
-    assert at
     rows: list[Any] = []
     for item in found:
         if item.pattern == program.name:
             key = tuple(item.key[name] for name in program.group_by)
-            if item.details is not None and is_sequence(case, program):
+            if is_sequence(case, program):
                 rows.append((item.source, key, item.first_event, item.last_event))
             else:
                 rows.append((item.source, key, item.first_event, item.closed_at))
@@ -108,5 +105,5 @@ def test_the_server_finds_what_the_plain_reading_finds(store):
             assert ours == theirs, case
             looked += 1
             fired += bool(theirs)
-    assert looked >= 100
+    assert looked >= 50
     assert fired >= 0.3 * looked, f"only {fired} of {looked} fire: the test says too little"

@@ -91,6 +91,7 @@ COMMANDS: Mapping[str, Mapping[str, Target]] = {
             export_subject="store:export_subject",
             purge="store:purge",
         ),
+        "graph": Group("Prepare a graph in Neo4j.", init="graph:init"),
     },
     "Judge": {
         "learn": "verdict:learn",

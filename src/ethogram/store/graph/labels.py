@@ -6,10 +6,9 @@ import re
 from collections.abc import Mapping
 
 from ...errors import BadUsage, did_you_mean
+from ...models.constants import GRAPH_LABELS as LABELS
+from ...models.constants import GRAPH_TYPES as TYPES
 
-LABELS = ("Subject", "Message", "Pattern", "Indicator", "Trait", "Dimension")
-TYPES = ("SENT", "PRECEDES", "EXHIBITS_PATTERN", "SHOWS", "OF", "CONFIRMS")
-"""What `graph.labels` can rename. Other labels belong to the store's own records."""
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,63}")
 _IN_QUERY = re.compile(rf":({'|'.join((*LABELS, *TYPES))})\b")
 

@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from ...language.aggregates import options_of
 from ...language.ast import (
     And,
     AnyOf,
@@ -45,12 +46,14 @@ from ...models import INPUT_SCORER, TRAITS, is_indicator_name
 from ..rows import NOT_KEPT
 from .events import number_property
 
-MEASURES = ("count", "share", "sum", "mean", "min", "max", "distinct")
+MEASURES = ("count", "share", "sum", "mean", "min", "max", "distinct", "usual")
 """Measures that Cypher computes; the others need the events."""
 TOLERANCE = "1e-9"
 LARGEST = "1.7976931348623157e308"
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _SIMPLE = re.compile(r"[\w.$\[\]]+")
+_CONSTANT = re.compile(r"\d+\.\d+(e[+-]?\d+)?")
+_LARGER = "CASE WHEN size > most THEN size ELSE most END"
 
 
 class Inexpressible(Exception):
@@ -430,11 +433,11 @@ class _Writer:
         if left.text is not None or right.text is not None:
             cases = []
             if left.text is not None and right.text is not None:
-                both = f"{left.text} IS NOT NULL AND {right.text} IS NOT NULL"
+                both = _known(left.text, right.text)
                 cases.append(f"WHEN {both} THEN {left.text} = {right.text}")
             for one, other in ((left, right), (right, left)):
                 if one.text is not None and other.number is not None:
-                    cases.append(f"WHEN {one.text} IS NOT NULL AND {other.number} IS NOT NULL THEN false")
+                    cases.append(f"WHEN {_known(one.text, other.number)} THEN false")
             equal = f"CASE {' '.join(cases)} ELSE {numbers} END" if cases else numbers
         return f"({equal})" if op == "==" else f"(NOT ({equal}))"
 
@@ -531,6 +534,9 @@ class _Writer:
             n = window.keep
             values = f"head([ys IN [{values}] | CASE WHEN size(ys) > {n} THEN ys[size(ys) - {n}..] ELSE ys END])"
         formula = _AGGREGATES["count_true" if measure.condition and measure.name == "count" else measure.name]
+        if measure.name == "usual":
+            mean, weight = options_of(measure)["prior"]
+            formula = formula.format(sum=repr(mean * weight), n=repr(float(weight)))
         if window.at_least:
             formula = f"CASE WHEN size(xs) >= {window.at_least} THEN {formula} END"
         return _each(_let_list(values, formula))
@@ -559,6 +565,8 @@ _AGGREGATES = {
     "mean": "CASE WHEN size(xs) > 0 THEN reduce(sum = 0, x IN xs | sum + x) / 1000000.0 / size(xs) END",
     "min": "reduce(best = xs[0], x IN xs | CASE WHEN x < best THEN x ELSE best END) / 1000000.0",
     "max": "reduce(best = xs[0], x IN xs | CASE WHEN x > best THEN x ELSE best END) / 1000000.0",
+    "usual": "CASE WHEN {n} + size(xs) > 0 THEN"
+    " ({sum} + reduce(sum = 0, x IN xs | sum + x) / 1000000.0) / ({n} + size(xs)) END",
     "distinct": "toFloat(size(reduce(seen = [], x IN xs | CASE WHEN x IN seen THEN seen ELSE seen + [x] END)))",
 }
 """Each over the values `xs` of a window: integers of millionths, texts or truths."""
@@ -586,8 +594,12 @@ def _numbers(op: str, a: str, b: str) -> str:
     """A comparison of numbers with the tolerance of the language."""
 
     def above(x: str, y: str) -> str:
-        sizes = f"[abs({x}), abs({y})]"
-        scale = f"reduce(most = 1.0, size IN {sizes} | CASE WHEN size > most THEN size ELSE most END)"
+        constants = [abs(float(item)) for item in (x, y) if _CONSTANT.fullmatch(item)]
+        others = [f"abs({item})" for item in (x, y) if not _CONSTANT.fullmatch(item)]
+        least = max([1.0, *constants])
+        scale = f"reduce(most = {least!r}, size IN [{', '.join(others)}] | {_LARGER})"
+        if len(others) == 1:
+            scale = f"CASE WHEN {others[0]} > {least!r} THEN {others[0]} ELSE {least!r} END"
         return f"{x} > {y} + {TOLERANCE} * {scale}"
 
     match op:
@@ -600,6 +612,12 @@ def _numbers(op: str, a: str, b: str) -> str:
         case ">=":
             return f"NOT {above(b, a)}"
     return f"NOT {above(a, b)} AND NOT {above(b, a)}"
+
+
+def _known(*codes: str) -> str:
+    """The condition that none of these is null; texts and numbers of a pattern never are."""
+    may = [code for code in codes if code[0] not in "$'" and not _CONSTANT.fullmatch(code)]
+    return " AND ".join(f"{code} IS NOT NULL" for code in may) or "true"
 
 
 def _checked(name: str) -> str:

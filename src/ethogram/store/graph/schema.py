@@ -135,7 +135,7 @@ class Schema(Graph):
     ) -> dict[str, int]:
         """Add the vocabulary: names, (trait, dimension), (indicator, trait, title), and patterns.
 
-        A pattern has `name`, `title`, `family` and `confirms`. Again, it changes nothing. Returns how many nodes
+        A pattern has `name`, `title` and `confirms`. Again, it changes nothing. Returns how many nodes
         of each label there are.
         """
         values = {
@@ -161,7 +161,7 @@ _SEEDS = (
     """UNWIND $indicators AS row MATCH (t:Trait {name: row[1]})
       MERGE (i:Indicator {name: row[0]}) SET i.title = row[2] MERGE (i)-[:OF]->(t)""",
     """UNWIND $patterns AS row MERGE (p:Pattern {name: row.name})
-      SET p.title = row.title, p.family = row.family""",
+      SET p.title = row.title""",
     """UNWIND $patterns AS row UNWIND row.confirms AS indicator
       MATCH (p:Pattern {name: row.name})
       MERGE (i:Indicator {name: indicator}) MERGE (p)-[:CONFIRMS]->(i)""",
