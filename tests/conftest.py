@@ -69,6 +69,12 @@ def pytest_unconfigure(config: pytest.Config) -> None:
         servers.end()
 
 
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    reasons = [str(report.longrepr) for report in terminalreporter.stats.get("skipped", ())]
+    if left_out := sum(servers.NO_POSTGRES in reason for reason in reasons):
+        terminalreporter.write_line(f"{left_out} tests left out: {servers.NO_POSTGRES}")
+
+
 @pytest.fixture
 def new_url(tmp_path: Path) -> Iterator[Callable[[str], str]]:
     """A function that returns the URL for a new store of a kind; what it is in goes after the test."""

@@ -22,6 +22,7 @@ import pytest
 
 FOLDER = "ETHOGRAM_TEST_SERVERS"
 """Names the folder that all workers of a test run share."""
+NO_POSTGRES = "no PostgreSQL: tools/servers.sh installs it as root, or ETHOGRAM_TEST_POSTGRES names one"
 SETTINGS = {
     "listen_addresses": "127.0.0.1",
     "fsync": "off",
@@ -126,9 +127,7 @@ def postgres_url() -> str:
     if named := os.environ.get("ETHOGRAM_TEST_POSTGRES"):
         return named
     if binaries() is None:
-        leave_out(
-            "PostgreSQL is not installed: tools/servers.sh installs it, ETHOGRAM_TEST_POSTGRES names one"
-        )
+        leave_out(NO_POSTGRES)
     folder = Path(os.environ[FOLDER])
     with (folder / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -142,7 +141,7 @@ def postgres_url() -> str:
 def own_server(folder: Path) -> Iterator[Postgres]:
     """A server that a test may stop and damage."""
     if binaries() is None:
-        leave_out("PostgreSQL is not installed, and this test stops a server")
+        leave_out(NO_POSTGRES)
     server = Postgres(folder)
     server.create()
     try:

@@ -97,6 +97,7 @@ RECORDS: dict[str, str] = {
     "store": "store.records:Info",
     "purge": "store.records:Purged",
     "copy": "app.moving:Copied",
+    "history": "app.questions:HistorySummary",
     "tie": "app.questions:Tie",
     "alike": "app.questions:Alike",
     "early_sign": "app.questions:EarlySign",

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
+from contextlib import nullcontext
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from jsonschema import validate
 
 from ethogram import registry
 from ethogram.app.questions import alike, early, groups, history_summary, to_networkx, who
+from ethogram.cli.main import main
 from ethogram.errors import BadUsage
-from ethogram.models import Detection, Event
+from ethogram.models import TRAITS, Detection, Event
+from ethogram.schemas import schema
 from ethogram.store import Store
 from ethogram.store.records import SweptDetection
 
@@ -105,10 +110,36 @@ def test_groups_act_together(store):
 
 def test_a_history_is_summed_up_for_an_evaluator(store):
     summary = history_summary(store, ("input", "ann"))
-    assert (summary["messages"], summary["detections"]) == (3, {"trap": 1})
-    means = {signal["signal"]: signal["mean"] for signal in summary["signals"]}
-    assert means["virtue"] == 0.6
-    assert history_summary(store, ("input", "ann"), NOON)["detections"] == {}
+    assert (summary.messages, summary.threads, summary.detections) == (3, 0, {"trap": 1})
+    assert {item.signal: (item.mean, item.trend) for item in summary.signals}["virtue"] == (0.6, "rising")
+    assert summary.dimensions == {}
+    assert history_summary(store, ("input", "ann"), NOON).detections == {}
+
+
+def test_balance_is_that_of_the_mean_traits(store):
+    store.add([event("all", 300, "hal", readings=dict.fromkeys(TRAITS, 0.5))])
+    assert history_summary(store, ("input", "hal")).dimensions["balance"] == 1.0
+
+
+def test_commands_answer_in_words_and_in_json(store, monkeypatch, capsys):
+    monkeypatch.setattr("ethogram.cli.questions.open_store", lambda _: nullcontext(store))
+    commands = {
+        "history": (["history", "ann"], "  detected: trap (1)", 1),
+        "tie": (["who", "--subject", "eve"], "eve → x: 1 event", 1),
+        "alike": (["alike", "ann"], "50%    eve", 2),
+        "early_sign": (["early", "trap"], "MAN_FLATTERY  2 (100%)", 2),
+        "group": (["groups", "--by", "text"], "3 subjects, same text 'Join us', 3 events", 1),
+    }
+    for record, (args, line, count) in commands.items():
+        assert main(["store", *args, "--store", "x"]) == 0
+        assert line in capsys.readouterr().out
+        assert main(["store", *args, "--store", "x", "--json"]) == 0
+        records = [json.loads(item) for item in capsys.readouterr().out.splitlines()]
+        assert [item["record"] for item in records] == [record] * count
+        for item in records:
+            validate(item, schema(record))
+    assert main(["store", "groups", "--by", "mood", "--store", "x"]) == 2
+    assert "expected pattern, target, text" in capsys.readouterr().err
 
 
 def test_a_graph_of_a_store(store):

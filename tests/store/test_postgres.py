@@ -12,11 +12,12 @@ from pathlib import Path
 
 import pytest
 
+from ethogram.app.importing import Options, import_events
 from ethogram.cli.main import main
 from ethogram.errors import BadUsage, EthogramError
 from ethogram.models import Event
 from ethogram.store import Store, open_store
-from ethogram.store.postgres import SCHEMA, parse, shown_url
+from ethogram.store.postgres import SCHEMA, explain, parse, shown_url
 from servers import Postgres, own_server, postgres_schema
 from small import warm_messages, write_events
 from stores_support import LATER, NOON
@@ -250,6 +251,33 @@ def test_a_server_that_goes_away_in_a_write_loses_and_doubles_nothing(server):
         assert store.add(more).added == 50
         assert store.add([*first, *more])[:2] == (0, 100)
         assert [row.events for row in store.subjects()] == [100]
+
+
+def test_an_import_goes_on_after_the_server_was_away(server, tmp_path, monkeypatch):
+    lines = [line for number in range(10) for line in warm_messages(f"s{number}")]
+    path = write_events(tmp_path / "events.jsonl", lines)
+    with open_store(server.url, create=True) as store:
+        stage, batches = store.stage, []
+
+        def stage_and_stop(*args, **how):
+            batches.append(args)
+            if len(batches) == 3:
+                server.stop()
+            return stage(*args, **how)
+
+        monkeypatch.setattr(store, "stage", stage_and_stop)
+        options = Options(batch=10)
+        with pytest.raises(EthogramError, match="run this again"):
+            import_events(store, [path], at=LATER, options=options)
+        server.start()
+        done = import_events(store, [path], at=LATER, options=options)
+        assert (done.added, done.resumed_after) == (40, 20)
+        assert [row.events for row in store.subjects()] == [4] * 10
+
+
+def test_a_full_disk_of_the_server_says_that_nothing_was_changed():
+    text = explain(psycopg.errors.DiskFull("could not extend file: No space left on device"))
+    assert text.startswith("could not extend file: No space left on device; the disk of the server is full")
 
 
 def test_a_wrong_password_says_what_to_check_and_is_not_shown(url, store, capsys):

@@ -6,21 +6,41 @@ The store counts (`links`, `shown`, `shared`); the answers are made here, so the
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
 from statistics import median
 from typing import Annotated, Any
 
 from ..errors import BadUsage, MissingExtra, did_you_mean
+from ..evaluators.base import dimensions
 from ..fields import Amount, Count, Name, Ratio, RecordStruct, one_of
-from ..models import Detection, Event
+from ..models import TRAITS, Detection, Event
 from ..models.detection import STANDING
+from ..models.record import Record
+from ..models.slotted import dataclass
 from ..store.records import SharedRow, Store, Who
-from .evaluation.questions import history_of
+from .subject import SignalContext, signal_contexts
 
 SHARED_BY = ("pattern", "target", "text")
 CLOSE = timedelta(minutes=10)
 """How far apart two acts of a group may be."""
+
+
+@dataclass(frozen=True, slots=True)
+class HistorySummary(Record):
+    """A subject's history, as the widest context of an evaluator has it."""
+
+    RECORD = "history"
+
+    source: str
+    subject: Name
+    messages: Count
+    threads: Count
+    signals: tuple[SignalContext, ...]
+    dimensions: Mapping[str, Ratio]
+    """Of the mean traits: ethos, logos, pathos and their balance, as far as the traits are there."""
+    detections: Mapping[str, Count]
+    """So far, by pattern."""
 
 
 class Tie(RecordStruct):
@@ -84,13 +104,17 @@ class ActingGroup(RecordStruct):
     last_at: datetime
 
 
-def history_summary(store: Store, who: Who, until: datetime | None = None) -> dict[str, Any]:
-    """A subject's history as evaluators see it: counts, mean and trend per signal, and detections so far."""
+def history_summary(store: Store, who: Who, until: datetime | None = None) -> HistorySummary:
+    """A subject's history: counts, mean and trend of each signal, balance, and detections so far."""
     events: list[Event] = list(store.events([who], until=until))
     patterns = Counter(
         item.pattern for item in standing(store, subjects=[who]) if until is None or item.detected_at <= until
     )
-    return {**history_of(events), "detections": dict(sorted(patterns.items()))}
+    signals = tuple(signal_contexts(events))
+    means = {item.signal: item.mean for item in signals if item.signal in TRAITS and item.mean is not None}
+    threads = {event.thread for event in events if event.thread is not None}
+    counts = dict(sorted(patterns.items()))
+    return HistorySummary(*who, len(events), len(threads), signals, dimensions(means), counts)
 
 
 def standing(store: Store, **which: Any) -> list[Detection]:
@@ -237,6 +261,12 @@ def to_networkx(store: Store) -> Any:
         )
     for seen in store.shown():
         graph.add_node(("indicator", seen.indicator), kind="indicator", name=seen.indicator)
-        ends = [("subject", seen.source, seen.subject), ("indicator", seen.indicator)]
-        graph.add_edge(*ends, type="SHOWS", events=seen.events, score=seen.score, first_at=seen.first_at)
+        graph.add_edge(
+            ("subject", seen.source, seen.subject),
+            ("indicator", seen.indicator),
+            type="SHOWS",
+            events=seen.events,
+            score=seen.score,
+            first_at=seen.first_at,
+        )
     return graph

@@ -82,6 +82,7 @@ COMMANDS: Mapping[str, Mapping[str, Target]] = {
             "Import, inspect, copy, export and purge stored events.",
             import_="store:import_files",
             info="store:info",
+            history="questions:history",
             who="questions:who",
             alike="questions:alike",
             early="questions:early",

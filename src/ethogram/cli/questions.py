@@ -1,4 +1,4 @@
-"""`ethogram store who|alike|early|groups`: questions to a store."""
+"""`ethogram store history|who|alike|early|groups`: questions to a store."""
 
 from __future__ import annotations
 
@@ -6,10 +6,28 @@ from datetime import timedelta
 from typing import Annotated
 
 from ..errors import BadUsage
-from ..report.questions import alike_lines, early_lines, group_lines, tie_lines
+from ..report.questions import alike_lines, early_lines, group_lines, history_lines, tie_lines
 from ..store import open_store
 from . import options as o
 from .output import emit
+
+
+def history(
+    store: o.StoreUrl,
+    name: Annotated[str, o.arg("Sum up this subject.", "SUBJECT")],
+    source: o.FromSource = "",
+    as_of: Annotated[str, o.opt("Leave out what came after this time.", "--as-of", metavar="TIME")] = "",
+    as_json: o.AsJson = False,
+) -> None:
+    """Sum up a subject's history as an evaluator would see it."""
+    from ..app.questions import history_summary
+    from ..app.subject import find_subject
+
+    with open_store(store) as opened:
+        o.note_all(opened, "history")
+        who = find_subject(opened, name, source or None).who
+        summary = history_summary(opened, who, o.moment(as_of, "--as-of"))
+    emit([summary], history_lines(summary), as_json=as_json)
 
 
 def who(

@@ -5,13 +5,28 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from .wording import aligned, clean, duration_text, listed, plural, stamp
+from .wording import aligned, clean, duration_text, listed, pairs_text, plural, stamp, value_text
 
 if TYPE_CHECKING:
-    from ..app.questions import ActingGroup, Alike, EarlySign, Tie
+    from ..app.questions import ActingGroup, Alike, EarlySign, HistorySummary, Tie
 
 MOST = 5
 """Names that a line lists."""
+
+
+def history_lines(summary: HistorySummary) -> Iterator[str]:
+    """A subject's history."""
+    threads = f" in {plural(summary.threads, 'thread')}" if summary.threads else ""
+    yield f"{clean(summary.subject)}: {plural(summary.messages, 'event')}{threads}"
+    for item in summary.signals:
+        if item.mean is not None:
+            trend = f", {item.trend}" if item.trend else ""
+            yield f"  {clean(item.signal)}: mean {value_text(item.mean)}{trend}"
+    if summary.dimensions:
+        yield f"  {pairs_text(summary.dimensions)}"
+    if summary.detections:
+        found = ", ".join(f"{clean(name)} ({count})" for name, count in summary.detections.items())
+        yield f"  detected: {found}"
 
 
 def tie_lines(ties: Sequence[Tie]) -> Iterator[str]:

@@ -54,7 +54,7 @@ class RowColumns:
         if mask.all():
             return self
         rows, places = np.flatnonzero(mask), np.cumsum(mask) - 1
-        texts = {
+        texts: dict[str, Sequence[str | None]] = {
             name: column[rows] if isinstance(column, Coded) else [column[row] for row in rows.tolist()]
             for name, column in self.texts.items()
         }

@@ -13,7 +13,7 @@ from sqlalchemy import Connection
 
 from ..errors import EthogramError
 from ..ingest.batch import EventSequence
-from ..models import micros
+from ..models import micros, moment
 from .blocks import RowColumns, decode_block, encode_block, joined
 from .columns import columns_of, row_columns
 from .events import Events, measured_readings
@@ -77,7 +77,9 @@ class Clustered(Events):
         if MANY <= len(own) <= MOST and MOVED * len(new) >= len(own) and new.is_light:
             self._keep(own, {key: row for key, row in wanted.items() if row.last_us <= limit}, purges)
         whose = {key: row.who for key, row in (*wanted.items(), *others.items())}
-        return columns_of(rows, whose, self.sources(), measured, without)
+        with self.named_errors():
+            _check_times(rows)
+            return columns_of(rows, whose, self.sources(), measured, without)
 
     def _keep(self, rows: RowColumns, subjects: Subjects, purges: int | None) -> None:
         """Write a block of these subjects' events, unless somebody else is writing."""
@@ -100,6 +102,13 @@ class Clustered(Events):
             ]
             run_many(connection, place, rows_of)
             run(connection, "DELETE FROM blocks WHERE number NOT IN (SELECT block FROM block_subjects)")
+
+
+def _check_times(rows: RowColumns) -> None:
+    """Raise OverflowError where a damaged row has a time that is none."""
+    if len(rows):
+        moment(int(rows.numbers["at_us"].min()))
+        moment(int(rows.numbers["at_us"].max()))
 
 
 def _wanted(connection: Connection, subjects: Iterable[Who] | None) -> Subjects:

@@ -28,7 +28,7 @@ class Links(Sql):
           GROUP BY o.name, u.name, e.target, e.kind ORDER BY o.name, u.name, e.target, e.kind"""
         with self.reading() as connection:
             rows = run(connection, query, **chosen).all()
-            return [LinkRow(*row[:5], moment(row[5]), moment(row[6])) for row in rows]
+            return [LinkRow._make((*row[:5], moment(row[5]), moment(row[6]))) for row in rows]
 
     def shown(self) -> list[ShownRow]:
         """The indicators of each subject, with number, first time and highest score."""
@@ -40,7 +40,7 @@ class Links(Sql):
           GROUP BY o.name, u.name, r.signal ORDER BY o.name, u.name, r.signal"""
         with self.reading() as connection:
             rows = [row for row in run(connection, query).all() if is_indicator_name(row[2])]
-            return [ShownRow(*row[:4], moment(row[4]), row[5]) for row in rows]
+            return [ShownRow._make((*row[:4], moment(row[4]), row[5])) for row in rows]
 
     def shared(self, by: str) -> Iterator[SharedRow]:
         """Events whose target or text another subject's have too, by source, value and time."""
