@@ -133,6 +133,8 @@ class _Writer:
         self.measures: dict[Measure, str] = {}
         self.lists: dict[Expr, str] = {}
         self.fresh = 0
+        self.listed = "events"
+        """The list that positions are of: `events`, or `own`, those of the subject whatever their key."""
         self.chain: tuple[str, int] | None = None
         """While a place's condition is written: the positions matched before it, and the place's number."""
 
@@ -148,7 +150,20 @@ class _Writer:
         held = [f"{self._key(name)} AS {key}" for name, key in zip(self.program.group_by, keys, strict=True)]
         membership = self._membership()
         present = " AND ".join([*(f"{key} IS NOT NULL" for key in keys), *membership])
-        entries = ["id: m.id", "at: m.at_us", *(f"{name}: {code}" for name, code in self.columns.items())]
+        gathered = [f"WITH source, {', '.join(keys)}, collect(event) AS events"]
+        if any(measure.window.over_subject for measure in self.measures):
+            present = " AND ".join(membership or ["true"])
+            known = " AND ".join(f"{key} IS NOT NULL" for key in keys)
+            by_key = ", ".join(f"own[place].{key} AS {key}" for key in keys)
+            gathered = [
+                "WITH source, m.subject AS subject, collect(event) AS own",
+                "UNWIND range(0, size(own) - 1) AS place",
+                f"WITH source, own, place, {by_key} WHERE {known}",
+                f"WITH source, {', '.join(keys)}, head(collect(own)) AS own, collect(place) AS places",
+                "WITH *, [place IN places | own[place]] AS events",
+            ]
+        own = [f"{key}: {self._key(name)}" for name, key in zip(self.program.group_by, keys, strict=True)]
+        entries = ["id: m.id", "at: m.at_us", *(own if len(gathered) > 1 else ()), *(f"{name}: {code}" for name, code in self.columns.items())]
         measures = [f"{self._measure_list(measure)} AS {name}" for measure, name in self.measures.items()]
         conditions = [f"{_each(code)} AS {name}" for name, code in self._condition_codes.items()]
         lines = [
@@ -157,7 +172,7 @@ class _Writer:
             f"WITH m, m.source AS source, {', '.join(held)},",
             f"  {{{', '.join(entries)}}} AS event",
             f"ORDER BY m.at_us, m.seq, m.id WHERE {present}",
-            f"WITH source, {', '.join(keys)}, collect(event) AS events",
+            *gathered,
             *(f"WITH *, {code}" for code in (*measures, *conditions)),
             f"WITH *, {found} AS found",
             f"WITH *, {matches} AS matches, any(x IN {first} WHERE x IS NOT NULL) AS judged",
@@ -351,7 +366,7 @@ class _Writer:
 
     def value(self, expr: Expr, i: str) -> Value:
         """Cypher for an expression at the event at a position."""
-        event = f"events[{i}]"
+        event = f"{self.listed}[{i}]"
         match expr:
             case Number(given):
                 return Value(repr(float(given)))
@@ -409,8 +424,9 @@ class _Writer:
         if not self.timed:
             return "null"
         if name == "age":
-            return f"((events[{i}].at - events[0].at) / 1000000.0)"
-        return f"CASE WHEN {i} > 0 THEN (events[{i}].at - events[{i} - 1].at) / 1000000.0 END"
+            return f"(({self.listed}[{i}].at - {self.listed}[0].at) / 1000000.0)"
+        gap = f"({self.listed}[{i}].at - {self.listed}[{i} - 1].at) / 1000000.0"
+        return f"CASE WHEN {i} > 0 THEN {gap} END"
 
     def _arithmetic(self, op: str, left: str, right: str) -> str:
         def finite(code: str) -> str:
@@ -497,32 +513,39 @@ class _Writer:
         if measure not in self.measures:
             if measure.name not in MEASURES:
                 raise Inexpressible(f"{measure.name}() is not computed in Cypher")
-            if measure.window.over_subject:
-                raise Inexpressible("over=subject is not computed in Cypher")
             self.measures[measure] = f"measure{len(self.measures)}"
             self._measure_list(measure)  # so that its columns are known
         return self.measures[measure]
 
     def _measure_list(self, measure: Measure) -> str:
         """A list with the value of a measure at each event."""
-        window = measure.window
+        if not measure.window.over_subject:
+            return _each(self._measured(measure, "i"))
+        self.listed = "own"
+        code = self._measured(measure, "o")
+        self.listed = "events"
+        return _each(f"head([o IN [places[i]] | {code}])")
+
+    def _measured(self, measure: Measure, i: str) -> str:
+        """The value of a measure at a position."""
+        window, listed = measure.window, self.listed
         limits = self._usable(window.last)
         if limits is None or (isinstance(window.skip, Duration) and not self.timed):
-            return _each("null")
+            return "null"
         skipped = window.skip.n if isinstance(window.skip, Events) else 0
         reach = [limit.n + skipped - 1 for limit in limits if isinstance(limit, Events) and window.keep is None]
         reach += [self.cap - 1] if window.keep is None else []
         back = min(reach, default=None)
-        low = "0" if back is None else f"CASE WHEN i > {back} THEN i - {back} ELSE 0 END"
+        low = "0" if back is None else f"CASE WHEN {i} > {back} THEN {i} - {back} ELSE 0 END"
         conditions = []
-        now = "events[i].at"
+        now = f"{listed}[{i}].at"
         if isinstance(window.skip, Duration):
-            now = f"(events[i].at - {window.skip.us})"
-            conditions.append(f"events[j].at <= {now}")
+            now = f"({listed}[{i}].at - {window.skip.us})"
+            conditions.append(f"{listed}[j].at <= {now}")
         if window.keep is None:
             durations = [limit for limit in limits if isinstance(limit, Duration)]
-            conditions += [f"events[j].at > {now} - {limit.us}" for limit in durations]
-        left = _filtered(f"range({low}, i - {skipped})" if skipped else f"range({low}, i)", conditions)
+            conditions += [f"{listed}[j].at > {now} - {limit.us}" for limit in durations]
+        left = _filtered(f"range({low}, {i} - {skipped})" if skipped else f"range({low}, {i})", conditions)
         if window.since is not None:
             newest = f"last([j IN left WHERE {self.truth(window.since, 'j')}])"
             since = f"head([q IN [{newest}] | CASE WHEN q IS NULL THEN left ELSE [j IN left WHERE j > q] END])"
@@ -539,7 +562,7 @@ class _Writer:
             formula = formula.format(sum=repr(mean * weight), n=repr(float(weight)))
         if window.at_least:
             formula = f"CASE WHEN size(xs) >= {window.at_least} THEN {formula} END"
-        return _each(_let_list(values, formula))
+        return _let_list(values, formula)
 
     def _read(self, measure: Measure) -> str:
         """What a measure reads at the event j."""
