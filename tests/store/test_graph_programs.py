@@ -1,4 +1,4 @@
-"""Programs that Neo4j runs itself find what the plain reading finds, on random patterns over random histories."""
+"""Programs that Neo4j runs itself find what the plain reading finds, on random patterns and histories."""
 
 from __future__ import annotations
 
@@ -26,7 +26,11 @@ EACH = 60 if os.environ.get("ETHOGRAM_TESTS") == "long" else 4
 def cases() -> Iterator[Case]:
     """Cases that Cypher can express, each in sources of its own."""
     number = 0
-    for kind, measure in (("sequence", None), ("sequence", None), *(("threshold", name) for name in MEASURES)):
+    for kind, measure in (
+        ("sequence", None),
+        ("sequence", None),
+        *(("threshold", name) for name in MEASURES),
+    ):
         seeds = range(1000) if number else range(1000, 2000)
         expressed = 0
         for seed in seeds:

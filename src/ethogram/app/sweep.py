@@ -164,8 +164,8 @@ def sweep(
 
     Looks at subjects with something new, and with a silence that is due by `as_of`; with `since`, at all with
     an event from then on. The caller reports the changes, then calls `store.mark_reported`. `clock` is for
-    the lock; `as_of` may not be more than `settings.max_future` ahead of it. `inside`: the server of the store
-    finds who has matches, where it can, and only their events are read.
+    the lock; `as_of` may not be more than `settings.max_future` ahead of it. `inside`: the server of the
+    store finds who has matches, where it can, and only their events are read.
     """
     settings = settings or Settings()
     job = SweepJob.of(store, library, settings, as_of)
@@ -247,7 +247,11 @@ def _sweep(
         swept = [Swept(item.who, item.changed, due.get(item.who)) for item in chunk]
         job.save(changes, swept, lock, clock())
         checked = len(seen) if read is chunk else sum(item.events for item in chunk)
-        done, events, lacking = done + len(chunk), events + checked, lacking + unjudged + len(result.insufficient)
+        done, events, lacking = (
+            done + len(chunk),
+            events + checked,
+            lacking + unjudged + len(result.insufficient),
+        )
         if progress is not None:
             progress(done, len(touched))
     sweep_contagion(job, sources, lock, clock)

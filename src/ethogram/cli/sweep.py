@@ -75,7 +75,9 @@ def sweep(
                 )
             if done.outside:
                 reasons = "; ".join(f"{name}: {reason}" for name, reason in sorted(done.outside.items()))
-                write_line(f"Events were read for {plural(len(done.outside), 'pattern')}: {reasons}", to=sys.stderr)
+                write_line(
+                    f"Events were read for {plural(len(done.outside), 'pattern')}: {reasons}", to=sys.stderr
+                )
             failing, done, shown = muted(done, options.mutes(loaded, untrusted=True), opened)
             done = with_probabilities(done, opened, settings)
             report(opened, done, shown, as_json=as_json, verbose=verbose)

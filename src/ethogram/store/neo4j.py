@@ -22,9 +22,7 @@ __all__ = ["Neo4jStore", "open_graph"]
 
 @store("bolt")
 @store("neo4j")
-class Neo4jStore(
-    Schema, Imports, Events, Detections, Verdicts, Sweeps, States, Purges, Links, Moves, Inside
-):
+class Neo4jStore(Schema, Imports, Events, Detections, Verdicts, Sweeps, States, Purges, Links, Moves, Inside):
     """A database of a Neo4j server, `neo4j://USER:PASSWORD@HOST:PORT/DATABASE`.
 
     One store writes at a time. A write that a broken connection interrupts is repeated as a whole.

@@ -230,7 +230,10 @@ def settle_where(connection: Connection, where: str, *, remember: bool, **values
         names = ", ".join(f":{name}" for name in columns)
         insert = f"INSERT INTO settled ({', '.join(columns)}) VALUES ({names}) ON CONFLICT DO NOTHING"
         consensus = consensus_by_item(going)
-        gone = {item_of(item): {**item_values(item), "verdict": consensus[item_of(item)].verdict} for item in going}
+        gone = {
+            item_of(item): {**item_values(item), "verdict": consensus[item_of(item)].verdict}
+            for item in going
+        }
         run_many(connection, insert, list(gone.values()))
     run(connection, f"DELETE FROM verdicts WHERE {where}", **values)
 

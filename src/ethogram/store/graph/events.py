@@ -130,7 +130,11 @@ class Imports(Graph):
                 gone |= dict.fromkeys((f"category_{item[0]}", number_property(item[0]), f"scorer_{item[0]}"))
             update = "MATCH (m:Message {source: $source, id: $id}) SET m += $gone SET m += $made"
             tx.run(update, source=event[0], id=event[1], gone=gone, made=made)
-            tx.run("MATCH (:Message {source: $source, id: $id})-[r:SHOWS]->() DELETE r", source=event[0], id=event[1])
+            tx.run(
+                "MATCH (:Message {source: $source, id: $id})-[r:SHOWS]->() DELETE r",
+                source=event[0],
+                id=event[1],
+            )
             tx.run(f"MATCH (m:Message {{source: $source, id: $id}}) {_SHOW}", source=event[0], id=event[1])
             return len(new)
 
@@ -253,7 +257,13 @@ def clear(tx: Transaction, number: int) -> None:
 
 
 def stage_rows(
-    tx: Transaction, number: int, batch: Sequence[Staged], rows: Sequence[Row], first: int, *, skip_clashes: bool
+    tx: Transaction,
+    number: int,
+    batch: Sequence[Staged],
+    rows: Sequence[Row],
+    first: int,
+    *,
+    skip_clashes: bool,
 ) -> tuple[int, tuple[Clash, ...]]:
     """Stage a batch; return how many were staged before, and which have other content."""
     known: dict[tuple[str, str], tuple[bytes, str]] = {}
@@ -363,7 +373,11 @@ def _make_sources(tx: Transaction, number: int) -> None:
         if low != high or known not in (None, low):
             faults.append(Fault("", 0, 0, mixed_times(name, known)))
         elif known is None:
-            tx.run("CREATE (:Source {name: $name, timed: $timed, next_seq: 0, kinds: '{}'})", name=name, timed=low)
+            tx.run(
+                "CREATE (:Source {name: $name, timed: $timed, next_seq: 0, kinds: '{}'})",
+                name=name,
+                timed=low,
+            )
     if faults:
         raise BadEvents(faults)
 
@@ -417,7 +431,7 @@ class Events(Graph):
         """
         where = "m.at_us >= $first AND m.at_us <= $until" + (" AND m.text IS NOT NULL" if with_text else "")
         tail = f"RETURN m.source, m.subject, m.measured, {FIELD_LIST} {ORDER if ordered else ''}"
-        values = {"first": FIRST, "until": _until(until)}
+        values: dict[str, Any] = {"first": FIRST, "until": _until(until)}
         queries = [(f"MATCH (m:Message) WHERE {where} {tail}", values)]
         if subjects is not None:
             some = f"{OF_SUBJECTS} WHERE {where} {tail}"
@@ -444,7 +458,7 @@ class Events(Graph):
         from ..columns import columns_of, row_columns
 
         tail = f"WHERE m.at_us <= $until RETURN m.source, m.subject, m.measured, m.key, {ROW}"
-        queries = [(f"MATCH (m:Message) {tail}", {})]
+        queries: list[tuple[str, dict[str, Any]]] = [(f"MATCH (m:Message) {tail}", {})]
         if subjects is not None:
             pieces = [{"who": _pairs(piece)} for piece in in_pieces(list(subjects))]
             queries = [(f"{OF_SUBJECTS} {tail}", piece) for piece in pieces]
@@ -485,8 +499,8 @@ OF_SUBJECTS = """UNWIND $who AS who MATCH (:Subject {source: who[0], id: who[1]}
 OF_MATES = """UNWIND $who AS who MATCH (:Subject {source: who[0], id: who[1]})-[:SENT]->(o:Message)
   WHERE o.thread IS NOT NULL WITH DISTINCT o.source AS source, o.thread AS thread
   MATCH (m:Message {source: source, thread: thread})"""
-SUBJECT = """RETURN s.source AS source, s.id AS name, s.events AS events, s.first_us AS first, s.last_us AS last,
-  s.changed AS changed ORDER BY source, name"""
+SUBJECT = """RETURN s.source AS source, s.id AS name, s.events AS events, s.first_us AS first,
+  s.last_us AS last, s.changed AS changed ORDER BY source, name"""
 
 
 def subject_rows(rows: Iterable[Sequence[Any]]) -> list[SubjectRow]:

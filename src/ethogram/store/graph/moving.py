@@ -1,4 +1,4 @@
-"""A graph as rows of the tables of a store, and rows as a graph; who acted on whom, and what several share."""
+"""A graph as rows of a store's tables, and rows as a graph; who acted on whom, and what several share."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Links(Graph):
           RETURN source, subject, target, kind, count(*), min(at), max(at)
           ORDER BY source, subject, target, kind"""
         rows = self.read(lambda tx: tx.run(query, subject=subject, target=target))
-        return [LinkRow(*row, moment(first), moment(last)) for *row, first, last in rows]
+        return [LinkRow(*row[:5], moment(row[5]), moment(row[6])) for row in rows]
 
     def shown(self) -> list[ShownRow]:
         """The indicators of each subject, with number, first time and highest score."""
@@ -49,19 +49,20 @@ class Links(Graph):
           RETURN source, subject, indicator, count(*), min(at), max(score)
           ORDER BY source, subject, indicator"""
         rows = self.read(lambda tx: tx.run(query))
-        return [ShownRow(*row, moment(first), score) for *row, first, score in rows]
+        return [ShownRow(*row[:4], moment(row[4]), row[5]) for row in rows]
 
     def shared(self, by: str) -> Iterator[SharedRow]:
         """Events whose target or text another subject's have too, by source, value and time."""
         column = {"target": "m.target", "text": "m.text"}[by]
         query = f"""MATCH (m:Message) WHERE {column} IS NOT NULL
-          WITH m.source AS source, {column} AS value, collect(DISTINCT m.subject) AS subjects, collect(m) AS all
+          WITH m.source AS source, {column} AS value, collect(DISTINCT m.subject) AS subjects,
+            collect(m) AS all
           WHERE size(subjects) > 1 UNWIND all AS m
           RETURN source, value, m.subject, m.id, m.at_us AS at ORDER BY source, value, at, m.seq, m.id"""
         with self.streaming() as tx:
             for record in tx.stream(query):
-                *row, at = record.values()
-                yield SharedRow(*row, moment(at))
+                row = record.values()
+                yield SharedRow(*row[:4], moment(row[4]))
 
 
 class Moves(Graph):
@@ -131,8 +132,8 @@ def _rows(
 
 _DETECTION = tuple(name for name in PORTABLE["detections"] if name not in ("pattern", "state"))
 _QUERIES = {
-    "sources": "MATCH (o:Source) RETURN o.name AS name, o.timed AS timed, o.next_seq AS next_seq, o.kinds AS kinds"
-    " ORDER BY o.name",
+    "sources": "MATCH (o:Source) RETURN o.name AS name, o.timed AS timed, o.next_seq AS next_seq,"
+    " o.kinds AS kinds ORDER BY o.name",
     "subjects": """MATCH (s:Subject) WHERE s.events > 0
       RETURN s.source AS source, s.id AS name, s.events AS events, s.first_us AS first_us,
         s.last_us AS last_us, s.changed AS changed ORDER BY source, name""",
@@ -148,7 +149,8 @@ _QUERIES = {
         w.finished_us AS finished_us ORDER BY selection""",
     "swept": """MATCH (s:Subject)-[r:SWEPT]->(w:Sweep)
       RETURN w.selection AS selection, s.source AS source, s.id AS subject, r.versions AS versions,
-        r.changed AS changed, r.as_of_us AS as_of_us, r.due_us AS due_us ORDER BY selection, source, subject""",
+        r.changed AS changed, r.as_of_us AS as_of_us, r.due_us AS due_us
+      ORDER BY selection, source, subject""",
 }
 
 
@@ -167,7 +169,8 @@ def _load(tx: Transaction, tables: dict[str, list[Sequence[Any]]]) -> None:
     subjects = {row["key"]: (sources[row["source"]], row["name"]) for row in of("subjects")}
     rows = [row | {"source": sources[row["source"]]} for row in of("subjects")]
     make = """UNWIND $rows AS row MERGE (s:Subject {source: row.source, id: row.name})
-      SET s.events = row.events, s.first_us = row.first_us, s.last_us = row.last_us, s.changed = row.changed"""
+      SET s.events = row.events, s.first_us = row.first_us, s.last_us = row.last_us,
+        s.changed = row.changed"""
     for piece in in_pieces(rows, BATCH):
         tx.run(make, rows=piece)
     measured: dict[int, list[Any]] = {}
@@ -189,11 +192,14 @@ def _load(tx: Transaction, tables: dict[str, list[Sequence[Any]]]) -> None:
         tx.run(_PRECEDES, touched=piece)
     for piece in in_pieces(of("detections"), BATCH):
         found = [(row, detection_of(row["record"], state=row["state"])) for row in piece]
-        save_detections(tx, [(row["pattern"], exhibited(item, part=bool(row["part"]))) for row, item in found])
+        save_detections(
+            tx, [(row["pattern"], exhibited(item, part=bool(row["part"]))) for row, item in found]
+        )
     tx.run("UNWIND $rows AS row MERGE (w:Sweep {selection: row.selection}) SET w = row", rows=of("sweeps"))
     mark = """UNWIND $rows AS row MATCH (s:Subject {source: row.source, id: row.name})
       MERGE (w:Sweep {selection: row.selection}) CREATE (s)-[r:SWEPT]->(w)
-      SET r.versions = row.versions, r.changed = row.changed, r.as_of_us = row.as_of_us, r.due_us = row.due_us"""
+      SET r.versions = row.versions, r.changed = row.changed, r.as_of_us = row.as_of_us,
+        r.due_us = row.due_us"""
     swept = [
         row | dict(zip(("source", "name"), subjects[row["subject"]], strict=True)) for row in of("swept")
     ]

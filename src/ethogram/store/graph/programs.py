@@ -1,8 +1,8 @@
 """Programs in Cypher: where a shape holds, found by the server itself.
 
-The events of a history become a list; a measure is a list with one value for each event; a sequence or threshold
-is one `reduce` over the events, as docs/language.md defines it. Numbers in windows are integers of millionths.
-Only what Cypher 5 and Cypher 25 share is used.
+The events of a history become a list; a measure is a list with one value for each event; a sequence or
+threshold is one `reduce` over the events, as docs/language.md defines it. Numbers in windows are integers of
+millionths. Only what Cypher 5 and Cypher 25 share is used.
 """
 
 from __future__ import annotations
@@ -88,8 +88,8 @@ def query_of(
 ) -> Query:
     """The query of a program for the sources with times, or for those without.
 
-    `scorers` as in the settings. `literals`: texts stand in the query, for people to paste; it then looks at all
-    subjects, else at those in `$who`, up to `$until`. Raises Inexpressible.
+    `scorers` as in the settings. `literals`: texts stand in the query, for people to paste; it then looks at
+    all subjects, else at those in `$who`, up to `$until`. Raises Inexpressible.
     """
     return _Writer(program, timed, scorers or {}, cap, literals).query()
 
@@ -127,7 +127,13 @@ class _Writer:
     def __init__(
         self, program: Program, timed: bool, scorers: Mapping[str, str], cap: int, literals: bool
     ) -> None:
-        self.program, self.timed, self.scorers, self.cap, self.literals = program, timed, scorers, cap, literals
+        self.program, self.timed, self.scorers, self.cap, self.literals = (
+            program,
+            timed,
+            scorers,
+            cap,
+            literals,
+        )
         self.values: dict[str, Any] = {}
         self.columns: dict[str, str] = {}
         self.measures: dict[Measure, str] = {}
@@ -163,7 +169,12 @@ class _Writer:
                 "WITH *, [place IN places | own[place]] AS events",
             ]
         own = [f"{key}: {self._key(name)}" for name, key in zip(self.program.group_by, keys, strict=True)]
-        entries = ["id: m.id", "at: m.at_us", *(own if len(gathered) > 1 else ()), *(f"{name}: {code}" for name, code in self.columns.items())]
+        entries = [
+            "id: m.id",
+            "at: m.at_us",
+            *(own if len(gathered) > 1 else ()),
+            *(f"{name}: {code}" for name, code in self.columns.items()),
+        ]
         measures = [f"{self._measure_list(measure)} AS {name}" for measure, name in self.measures.items()]
         conditions = [f"{_each(code)} AS {name}" for name, code in self._condition_codes.items()]
         lines = [
@@ -181,7 +192,9 @@ class _Writer:
             f"ORDER BY source, {', '.join(keys)}",
         ]
         if not self.literals:
-            lines[0] = "UNWIND $who AS who\nMATCH (s:Subject {source: who[0], id: who[1]})-[:SENT]->(m:Message)"
+            lines[0] = (
+                "UNWIND $who AS who\nMATCH (s:Subject {source: who[0], id: who[1]})-[:SENT]->(m:Message)"
+            )
         return Query("\n".join(lines), self.values)
 
     # --- shapes -------------------------------------------------------------------------
@@ -287,7 +300,10 @@ class _Writer:
             return []
         parts = []
         for name in program.signals:
-            parts += [f"event.{self._column(name)} IS NOT NULL", f"event.{self._column(name, text=True)} IS NOT NULL"]
+            parts += [
+                f"event.{self._column(name)} IS NOT NULL",
+                f"event.{self._column(name, text=True)} IS NOT NULL",
+            ]
         if program.evaluated:
             parts.append(f"event.{self._evaluated()}")
         return [f"({' OR '.join(parts)})"]
@@ -335,7 +351,9 @@ class _Writer:
         tag, number = f"m.`tag_{name}`", f"m.`attribute_{name}`"
         own = f"{tag} IS NULL AND {number} IS NULL"
         number_column, text_column = f"{name}_attribute", f"{name}_tag"
-        self.columns.setdefault(number_column, f"CASE WHEN {own} THEN {self._reading(name)} ELSE {number} END")
+        self.columns.setdefault(
+            number_column, f"CASE WHEN {own} THEN {self._reading(name)} ELSE {number} END"
+        )
         self.columns.setdefault(
             text_column, f"CASE WHEN {own} THEN {self._reading(name, text=True)} ELSE {tag} END"
         )
@@ -533,7 +551,9 @@ class _Writer:
         if limits is None or (isinstance(window.skip, Duration) and not self.timed):
             return "null"
         skipped = window.skip.n if isinstance(window.skip, Events) else 0
-        reach = [limit.n + skipped - 1 for limit in limits if isinstance(limit, Events) and window.keep is None]
+        reach = [
+            limit.n + skipped - 1 for limit in limits if isinstance(limit, Events) and window.keep is None
+        ]
         reach += [self.cap - 1] if window.keep is None else []
         back = min(reach, default=None)
         low = "0" if back is None else f"CASE WHEN {i} > {back} THEN {i} - {back} ELSE 0 END"
@@ -548,14 +568,18 @@ class _Writer:
         left = _filtered(f"range({low}, {i} - {skipped})" if skipped else f"range({low}, {i})", conditions)
         if window.since is not None:
             newest = f"last([j IN left WHERE {self.truth(window.since, 'j')}])"
-            since = f"head([q IN [{newest}] | CASE WHEN q IS NULL THEN left ELSE [j IN left WHERE j > q] END])"
+            since = (
+                f"head([q IN [{newest}] | CASE WHEN q IS NULL THEN left ELSE [j IN left WHERE j > q] END])"
+            )
             left = f"head([left IN [{left}] | {since}])"
         where = [] if window.where is None else [self.truth(window.where, "j")]
         read = f" WHERE {' AND '.join(where)}" if where else ""
         values = f"[x IN [j IN {left}{read} | {self._read(measure)}] WHERE x IS NOT NULL]"
         if window.keep is not None:
             n = window.keep
-            values = f"head([ys IN [{values}] | CASE WHEN size(ys) > {n} THEN ys[size(ys) - {n}..] ELSE ys END])"
+            values = (
+                f"head([ys IN [{values}] | CASE WHEN size(ys) > {n} THEN ys[size(ys) - {n}..] ELSE ys END])"
+            )
         formula = _AGGREGATES["count_true" if measure.condition and measure.name == "count" else measure.name]
         if measure.name == "usual":
             mean, weight = options_of(measure)["prior"]
@@ -590,7 +614,8 @@ _AGGREGATES = {
     "max": "reduce(best = xs[0], x IN xs | CASE WHEN x > best THEN x ELSE best END) / 1000000.0",
     "usual": "CASE WHEN {n} + size(xs) > 0 THEN"
     " ({sum} + reduce(sum = 0, x IN xs | sum + x) / 1000000.0) / ({n} + size(xs)) END",
-    "distinct": "toFloat(size(reduce(seen = [], x IN xs | CASE WHEN x IN seen THEN seen ELSE seen + [x] END)))",
+    "distinct": "toFloat(size(reduce(seen = [], x IN xs |"
+    " CASE WHEN x IN seen THEN seen ELSE seen + [x] END)))",
 }
 """Each over the values `xs` of a window: integers of millionths, texts or truths."""
 

@@ -122,7 +122,9 @@ def _detections(tx: Transaction, subject: Who | str | None, before: datetime | N
 
 def _remove(tx: Transaction, where: str, judged: list[str], **values: Any) -> int:
     """Remove detections, and count and remove the verdicts on them and those that `judged` names."""
-    ids = [name for (name,) in tx.run(f"MATCH ()-[n:EXHIBITS_PATTERN]->() WHERE {where} RETURN n.id", **values)]
+    ids = [
+        name for (name,) in tx.run(f"MATCH ()-[n:EXHIBITS_PATTERN]->() WHERE {where} RETURN n.id", **values)
+    ]
     conditions = " OR ".join(["n.detection IN $ids", *(f"({item})" for item in judged)])
     rows = tx.maps(
         f"MATCH (n:Verdict) WHERE {conditions} WITH n AS v RETURN {VERDICT_ROW} ORDER BY at_us, key",

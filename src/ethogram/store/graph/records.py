@@ -52,7 +52,12 @@ class Detections(Graph):
         elif ids is not None:
             match = "UNWIND $ids AS id MATCH (s:Subject)-[r:EXHIBITS_PATTERN {id: id}]->(p:Pattern)"
         conditions = [] if parts else ["r.part = 0"]
-        for column, chosen in (("r.source", sources), ("p.name", patterns), ("r.episode", states), ("r.id", ids)):
+        for column, chosen in (
+            ("r.source", sources),
+            ("p.name", patterns),
+            ("r.episode", states),
+            ("r.id", ids),
+        ):
             if chosen is not None:
                 name = column.replace(".", "_") if column != "r.id" else "ids"
                 values[name] = sorted(set(chosen))
@@ -75,7 +80,9 @@ class Detections(Graph):
     def mark_reported(self, changes: Iterable[int]) -> None:
         """Record that the changes with these keys were reported."""
         keys = sorted(changes)
-        self.write(lambda tx: tx.run("UNWIND $keys AS key MATCH (c:Change {key: key}) SET c.told = 1", keys=keys))
+        self.write(
+            lambda tx: tx.run("UNWIND $keys AS key MATCH (c:Change {key: key}) SET c.told = 1", keys=keys)
+        )
 
     def history(self, detection: str) -> list[dict[str, Any]]:
         """Every change of a detection as JSON, oldest first."""
@@ -172,7 +179,9 @@ class Sweeps(Graph):
         at: datetime | None = None,
     ) -> None:
         """Write the detections of a sweep, each with its change, and the swept subjects, in one commit."""
-        saved = [(item.detection.pattern, exhibited(item.detection, part=item.part)) for _, item in detections]
+        saved = [
+            (item.detection.pattern, exhibited(item.detection, part=item.part)) for _, item in detections
+        ]
         changes = []
         for change, item in detections:
             if change:
@@ -360,7 +369,8 @@ def settle(tx: Transaction, rows: Sequence[dict[str, Any]], *, remember: bool) -
     if remember:
         consensus = consensus_by_item(going)
         gone = {
-            item_of(item): {**item_values(item), "verdict": consensus[item_of(item)].verdict} for item in going
+            item_of(item): {**item_values(item), "verdict": consensus[item_of(item)].verdict}
+            for item in going
         }
         which = ", ".join(f"{name}: row.{name}" for name in ITEM)
         keep = f"UNWIND $rows AS row MERGE (s:Settled {{{which}}}) ON CREATE SET s.verdict = row.verdict"
@@ -446,4 +456,6 @@ class States(Graph):
         """The audit, oldest first: all, or the lines about one person."""
         query = """MATCH (l:Look) WHERE $person IS NULL OR l.person = $person
           RETURN l.at_us, l.what, l.person, l.who, l.why ORDER BY l.key"""
-        return [UsageLook(moment(at), *row) for at, *row in self.read(lambda tx: tx.run(query, person=person))]
+        return [
+            UsageLook(moment(at), *row) for at, *row in self.read(lambda tx: tx.run(query, person=person))
+        ]

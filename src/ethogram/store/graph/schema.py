@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ...errors import BadUsage, EthogramError
-from .connection import Graph, Transaction
+from .connection import Graph, Transaction, named_errors
 from .labels import check_labels, renamed
 
 VERSION = 1
@@ -72,8 +72,12 @@ class Schema(Graph):
 
     def open(self, *, create: bool, labels: Mapping[str, str] | None = None) -> None:
         """Read the version and labels, or make both. BadUsage where there is no store, or another's."""
+        with named_errors(self.url):
+            self.driver.verify_connectivity()  # at once, without repeating it for a while
         found = self.read(
-            lambda tx: tx.maps("MATCH (e:Ethogram {name: 'store'}) RETURN e.schema AS schema, e.labels AS labels")
+            lambda tx: tx.maps(
+                "MATCH (e:Ethogram {name: 'store'}) RETURN e.schema AS schema, e.labels AS labels"
+            )
         )
         if found:
             self._check(found[0], labels)
@@ -86,7 +90,9 @@ class Schema(Graph):
         if create:
             self._constrain()
             self.read(lambda tx: tx.run("CALL db.awaitIndexes(300)"))
-            make = """MERGE (e:Ethogram {name: 'store'}) ON CREATE SET e.schema = $schema, e.labels = $labels"""
+            make = (
+                """MERGE (e:Ethogram {name: 'store'}) ON CREATE SET e.schema = $schema, e.labels = $labels"""
+            )
             values = {"schema": VERSION, "labels": json.dumps(self.labels, sort_keys=True)}
             self.write(lambda tx: tx.run(make, **values))
 
@@ -121,8 +127,6 @@ class Schema(Graph):
 
         if missing:
             # Not `write`: a transaction changes the schema or data, never both.
-            from .connection import named_errors
-
             with named_errors(self.url), self._session() as session:
                 session.execute_write(lambda tx: make(Transaction(tx, {})))
 
