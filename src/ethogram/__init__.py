@@ -44,8 +44,15 @@ if TYPE_CHECKING:
     from .patterns.register import pattern, register
     from .risk.assessment import Assessment, Recommendation
     from .signals import signal
+    from .usage.behavioral import (
+        BehavioralSignals,
+        BehavioralTracker,
+        SessionEvent,
+        get_risk_signals,
+        record_event,
+    )
     from .usage.fusion import fuse
-    from .usage.tracker import UsageTracker, get_risk_signals, record_event
+    from .usage.tracker import UsageTracker
 
 __version__ = "0.1.0"
 
@@ -53,6 +60,8 @@ __all__ = [
     "Advice",
     "Analysis",
     "Assessment",
+    "BehavioralSignals",
+    "BehavioralTracker",
     "Conversation",
     "ConversationState",
     "Detection",
@@ -66,6 +75,7 @@ __all__ = [
     "Risk",
     "RunGuard",
     "Scan",
+    "SessionEvent",
     "SubjectRisk",
     "ThreadScan",
     "UsageTracker",
@@ -115,8 +125,9 @@ _HOMES = {
         "patterns.register": "pattern register",
         "risk.assessment": "Assessment Recommendation",
         "signals": "signal",
+        "usage.behavioral": "BehavioralSignals BehavioralTracker SessionEvent get_risk_signals record_event",
         "usage.fusion": "fuse",
-        "usage.tracker": "UsageTracker get_risk_signals record_event",
+        "usage.tracker": "UsageTracker",
     }.items()
     for name in names.split()
 }

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
 import strategies
 from ethogram.app.explain import FIRED, INSUFFICIENT, NO_HISTORY, QUIET, Explainer, Question, Why, why
+from ethogram.config import Settings
 from ethogram.engine.detect import find
 from ethogram.errors import BadUsage
 from ethogram.ingest import events_of, in_order
@@ -276,3 +277,17 @@ def test_every_answer_is_plain_json(ask):
         record = only(ask(pattern, given, as_of=day(9))).to_dict()
         assert json.loads(json.dumps(record, allow_nan=False)) == record
         assert record["record"] == "why"
+
+
+@pytest.mark.parametrize("name", ["withdrawal", "frequency_spike"])
+def test_of_messages_that_do_not_count_as_use_the_setting_is_named(name: str) -> None:
+    start = datetime(2026, 1, 1, tzinfo=UTC)
+    library = load_patterns([name])
+    rows = [{"at": start + timedelta(days=n), "subject": "ann", "kind": "message"} for n in range(40)]
+    batch = events_of(rows, kinds=library.kinds)
+    answer = only(why(Question("ann"), library, batch))
+    assert "all 40 events are of kind message, none of kind usage" in answer.reason
+    assert "set usage: {kinds: [usage, message]} in ethogram.yaml" in answer.reason
+    settings = Settings(usage={**Settings().usage, "kinds": ["usage", "message"]})
+    counted = only(why(Question("ann"), library, batch, settings=settings))
+    assert "kinds" not in counted.reason

@@ -273,7 +273,7 @@ def test_a_sweep_says_what_the_retention_removed(folder, capsys):
     assert json.loads(capsys.readouterr().out.splitlines()[-1])["removed"] == {"people": 0, "events": 0}
     # A shorter retention takes hold when a sweep runs.
     UsageTracker("usage.db", key="usage.key", retention=timedelta(days=30)).close()
-    run("usage", "sweep", "--store", "usage.db")
+    run("usage", "sweep", "--store", "usage.db", "--as-of", LATER)
     assert "Removed after the retention period: 1 person, 1 event\n" in capsys.readouterr().out
 
 
@@ -347,3 +347,63 @@ def test_a_store_that_was_forgotten_catches_up(recorded, capsys):
     run("usage", "key", "check", "--store", "two.db", "--json")
     told = [(one["what"], one["file"], one["keys"]) for one in records(capsys)]
     assert told == [("catch_up", "usage.key", 2), ("check", "usage.key", 2)]
+
+
+# --- nothing goes silently ------------------------------------------------------------------
+
+
+def test_events_from_before_the_retention_are_counted_and_not_stored(folder, capsys):
+    run("usage", "key", "new", "usage.key")
+    capsys.readouterr()
+    run("usage", "record", "usage.csv", "--store", "usage.db", "--retention", "30d")
+    out = capsys.readouterr().out
+    assert "120 events recorded in usage.db." in out
+    assert "Not stored: 120 events over 30 days before the newest. To keep them, record into a new" in out
+    assert "with --retention 61d." in out
+    run("usage", "record", "usage.csv", "--store", "usage.db", "--json")
+    (done,) = records(capsys)
+    assert (done["added"], done["known"], done["too_old"]) == (0, 120, 120)
+    run("usage", "record", "usage.csv", "--store", "all.db", "--retention", "61d")
+    assert capsys.readouterr().out == "240 events recorded in all.db.\n"
+
+
+def test_what_newer_events_push_out_of_the_retention_is_told(recorded, capsys):
+    (recorded / "later.csv").write_text("subject,at\nbo,2026-11-10T10:00:00Z\n")
+    run("usage", "record", "later.csv", "--store", "usage.db", "--retention", "60d", "--json")
+    (done,) = records(capsys)
+    assert done["added"] == 1
+    assert done["removed"]["events"] > 0
+    with UsageTracker("usage.db", key="usage.key") as tracker:
+        assert tracker.info()["events"] == 241 - done["removed"]["events"]
+
+
+def test_a_sweep_of_old_data_warns_and_removes_nothing(folder, capsys):
+    old = (folder / "usage.csv").read_text().replace("2026-", "2024-")
+    (folder / "usage.csv").write_text(old)
+    run("usage", "key", "new", "usage.key")
+    run("usage", "record", "usage.csv", "--store", "usage.db")
+    with sqlite3.connect("usage.db") as raw:
+        raw.execute("UPDATE about SET retention = 864000")
+    raw.close()
+    capsys.readouterr()
+    run("usage", "sweep", "--store", "usage.db")
+    written = capsys.readouterr()
+    assert "Nothing was removed" in written.err
+    assert "use --as-of 2024-09-29T10:30:00Z" in written.err
+    assert "Removed" not in written.out
+    run("usage", "sweep", "--store", "usage.db", "--as-of", "2024-09-29T10:30:00Z")
+    written = capsys.readouterr()
+    assert not written.err
+    assert "Removed after the retention period" in written.out
+
+
+def test_a_sweep_says_what_it_could_not_judge(recorded, capsys):
+    (recorded / "new.csv").write_text("subject,at\nbo,2026-09-29T10:00:00Z\n")
+    run("usage", "record", "new.csv", "--store", "usage.db")
+    capsys.readouterr()
+    run("usage", "sweep", "--store", "usage.db", "--as-of", "2026-09-29T12:00:00Z", "--json")
+    *_, end = records(capsys)
+    assert end["looked_at"] == 2
+    assert end["not_judged"]["withdrawal"] == end["not_judged"]["late_night"] == 1
+    run("usage", "sweep", "--store", "usage.db", "--as-of", "2026-09-29T12:00:00Z")
+    assert "Too little data to judge, of 2 people: " in capsys.readouterr().out

@@ -512,6 +512,29 @@ def test_a_purge_before_a_moment_takes_the_states_that_were_saved_before_it(stor
     assert [item.key for item in store.states_of("ann")] == ["new"]
 
 
+@pytest.mark.parametrize("name", ["ann", "J\u00f6rg", "it's 100% {a}:b"])
+def test_redacting_leaves_the_name_nowhere(store, name):
+    store.add([event("a", subject=name), event("b", 1, subject=f"{name}-2", target=name, text=f"Hi {name}!")])
+    store.add(
+        [
+            event(
+                f"c {name}", 2, subject="bo", thread=name, attributes={"to": [name]}, readings={"topic": name}
+            )
+        ]
+    )
+    store.add_readings(("input", "b"), [Reading("topic", f"about {name}", "m@1")])
+    kept(store, found("d1", subject="bo", target=None, details={"who": name}))
+    store.add_verdicts([said(why=f"{name} again", by=name)])
+    state = json.dumps({"who": name}, ensure_ascii=False).encode()
+    store.save_state("conversation", "c-bo", state, NOON, subject="bo")
+    done = store.purge(subject=name, redact=True)
+    assert done.placeholder == "[purged]"
+    assert done.mentions == {"events": 2, "readings": 1, "detections": 1, "verdicts": 1, "states": 1}
+    assert store.load_state("conversation", "c-bo") == b'{"who":"[purged]"}'
+    left = repr(contents(store)).replace(repr(f"{name}-2")[1:-1], "")
+    assert repr(name)[1:-1] not in left
+
+
 # --- questions and moving -------------------------------------------------------------------
 
 

@@ -23,6 +23,12 @@ def folder(tmp_path) -> Path:
     return tmp_path / "in"
 
 
+@pytest.fixture(params=["sqlite", "postgresql"])
+def path(request: pytest.FixtureRequest, new_url) -> str:
+    """The address of the store."""
+    return new_url(request.param)
+
+
 def bring(store, *paths, **options) -> Imported:
     how = {name: options.pop(name) for name in ("progress", "stdin", "settings") if name in options}
     return import_events(store, paths, at=LATER, options=Options(**options), **how)

@@ -134,3 +134,18 @@ def test_a_zone_is_inferred_to_two_hours_and_summer_time_is_no_change(zone: str,
     assert confidence > 0.6
     for end in range(60, len(events), 20):
         assert not signals(unzoned(events[:end]), events[end - 1][0] + HOUR).to_dict()["is_late_night"]
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_a_burst_is_told_while_it_happens_and_an_ordinary_day_is_not(variant: int) -> None:
+    person = Person(variant)
+    events = [e for day in range(28) for e in person.session(day, 11, person.rng.randint(5, 9), 40)]
+    usual = person.session(28, 11, 9, 40)
+    assert signals(person.know(events + usual), usual[-1][0]).findings["spike"].severity == "none"
+    burst = person.session(28, 11, 60, 20)
+    told = [signals(person.know(events + burst[:n]), burst[n - 1][0]).findings["spike"] for n in (45, 60)]
+    assert [finding.severity for finding in told] == ["low", "medium"]
+    assert told[1].sentence.startswith("Far more than usual: 60 today so far, where ")
+    # The next morning it is the same day, and the same finding.
+    after = signals(person.know(events + burst), person.at(29, 6))
+    assert after.findings["spike"].severity == "medium"

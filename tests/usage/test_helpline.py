@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ethogram.errors import BadUsage
-from ethogram.usage.helpline import Helpline, fault, helpline
+from ethogram.usage.helpline import KNOWN, KNOWN_IN, Helpline, fault, find_helpline, helpline
 
 TEXTS = {"US": "the country's", "US-CA": "the state's", "default": "anywhere's"}
 
@@ -46,3 +46,17 @@ def test_faults_of_an_entry(region, text, said):
 
 def test_a_good_entry_has_no_fault():
     assert fault("DE", "Telefon 000, kostenlos, rund um die Uhr") is None
+
+
+def test_a_services_own_text_comes_before_a_well_known_number():
+    assert find_helpline(TEXTS, "US-NY") == Helpline("US", TEXTS["US"])
+    assert find_helpline({"default": "anywhere's"}, "GB") == Helpline("default", "anywhere's")
+    assert find_helpline({"FR": "theirs"}, "GB") == Helpline("GB", KNOWN["GB"])
+    assert find_helpline({}, None) is None
+    assert find_helpline({}, "BR") is None
+
+
+@pytest.mark.parametrize("region", KNOWN)
+def test_every_well_known_number_is_an_entry_that_asks_to_be_verified(region):
+    assert fault(region, KNOWN[region]) is None
+    assert KNOWN[region].endswith(f"({KNOWN_IN})")

@@ -22,9 +22,11 @@ from ..language.history import CAP
 from ..language.program import Program, SequenceProgram, SilenceProgram, ThresholdProgram
 from ..models import EPOCH, Detection, Event, Value, format_time, micros, moment
 from ..models.record import Record
-from ..models.slotted import dataclass
+from ..models.slotted import dataclass, replace
 from ..models.timestamps import format_duration
 from ..patterns.library import Library
+from ..signals.habits import READINGS, usage_kinds
+from ..signals.options import Options
 from .explain_shapes import (
     Limit,
     SequenceWhy,
@@ -35,7 +37,7 @@ from .explain_shapes import (
     why_silence,
     why_threshold,
 )
-from .readings import scored_events
+from .readings import names_used, scored_events
 
 FIRED, QUIET, INSUFFICIENT, NO_HISTORY = "fired", "quiet", "insufficient data", "no history"
 Answer = Annotated[str, one_of(FIRED, QUIET, INSUFFICIENT, NO_HISTORY)]
@@ -46,6 +48,9 @@ SHAPES: Mapping[type, str] = {
     Combination: "combination",
     Spread: "spread",
 }
+
+HABITS = frozenset(name for name, _, _ in READINGS)
+"""Readings about a person's use."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,10 +138,28 @@ def why(
     explainer = Explainer(library.programs, scored, as_of)
     if programs is None:
         programs = [program for program in library.programs if library.is_chosen(program)]
-    answers = tuple(answer for program in programs for answer in explainer.answers(program, question))
+    answers = tuple(
+        _with_kinds(answer, program, explainer.events, settings)
+        for program in programs
+        for answer in explainer.answers(program, question)
+    )
     if question.at is not None and all(answer.answer == NO_HISTORY for answer in answers):
         _check_event(question.at, question.subject, events)
     return answers
+
+
+def _with_kinds(answer: Why, program: Program, events: Sequence[Event], settings: Settings) -> Why:
+    """The answer; of a pattern about use where the subject has none, with the setting that makes it use."""
+    if answer.answer not in (INSUFFICIENT, NO_HISTORY) or HABITS.isdisjoint(names_used(program)):
+        return answer
+    kinds = sorted({event.kind for event in events if event.subject == answer.subject})
+    wanted = usage_kinds(Options.of(settings))
+    if not wanted.isdisjoint(kinds):
+        return answer
+    every = ", ".join([*sorted(wanted), *kinds])
+    reason = f"all {answer.events} events are of kind {_some(kinds)}, none of kind {_some(sorted(wanted))}"
+    hint = f"to count them as a person's use, set usage: {{kinds: [{every}]}} in ethogram.yaml"
+    return replace(answer, reason=f"{reason}; {hint}")
 
 
 def _check_event(name: str, subject: str, events: Sequence[Event]) -> None:
@@ -201,7 +224,7 @@ class Explainer:
                 case _:
                     raise TypeError(f"no answer for {type(program.body).__name__}")
         reason = "" if lacking is None else lacking.reason
-        if lacking is not None and lacking.need:
+        if lacking is not None and lacking.need > history.n:
             reason += f" (have {history.n}, need {lacking.need})"
         return _why(
             program,

@@ -15,13 +15,22 @@ from typing import TYPE_CHECKING, Annotated, Any
 import click
 
 from ..errors import BadUsage
-from ..models import Event
-from ..report.stores import look_line, news_lines, people_and_events, recorded_lines, usage_lines
+from ..models import Event, format_time, moment
+from ..report.stores import (
+    look_line,
+    news_lines,
+    not_judged_lines,
+    people_and_events,
+    recorded_lines,
+    usage_lines,
+)
 from ..report.wording import plural, printable
 from ..store import open_store
-from ..usage import fuse, helpline
+from ..usage import fuse
+from ..usage.clock import DAY
 from ..usage.cohort import find_cohort, format_cohort
 from ..usage.event import arguments_of, make_event
+from ..usage.helpline import find_helpline
 from ..usage.pseudonym import VARIABLE, new_keys, read_keys, write_keys
 from ..usage.records import (
     PeopleByLevel,
@@ -34,8 +43,11 @@ from ..usage.records import (
 )
 from ..usage.rotation import rotate
 from ..usage.settings import Settings as Limits
+from ..usage.signals import Looked
+from ..usage.tables import Removed as Gone
 from ..usage.tracker import UsageTracker
 from . import options as o
+from .errors import warn
 from .output import Progress, emit, flush, write_json, write_line, write_lines, write_text
 
 if TYPE_CHECKING:
@@ -43,6 +55,8 @@ if TYPE_CHECKING:
 
 
 SEVERITIES = ("low", "medium")
+OLD = 7 * DAY
+"""Seconds without an event of anybody after which data are old rather than a service quiet."""
 Region = Annotated[str, o.opt("Choose the helpline of this region: DE, US-CA.", "--region", metavar="CODE")]
 
 
@@ -109,6 +123,7 @@ def record(
     for event in events:
         digest.update(repr(sorted(event.items())).encode("utf-8", "surrogatepass"))
     with open_tracker(store, key, "", create=True, **how) as tracker:
+        oldest = tracker.kept_from(events)
         progress = Progress()
         try:
             added, _ = tracker.record_all(
@@ -116,10 +131,30 @@ def record(
             )
         finally:
             progress.stop()
-    others = sum(not event["is_user"] and not event["ended_abruptly"] for event in events)
-    known = len(events) - others - added + batch.repeated
-    done = {"added": added, "known": known, "not_by_person": others, "bad": batch.bad_count}
-    emit([UsageRecorded(store=store, **done)], recorded_lines(done, store), as_json=as_json)
+        gone, retention_days = tracker.tidy(), tracker.info()["retention_days"]
+        newest = tracker.newest
+    own = [event for event in events if event["is_user"] or event["ended_abruptly"]]
+    times = [event["at"].timestamp() for event in own]
+    too_old = sum(int(at) < oldest for at in times)
+    known = len(own) - too_old - added + batch.repeated
+    done = {
+        "added": added,
+        "known": known,
+        "not_by_person": len(events) - len(own),
+        "bad": batch.bad_count,
+        "too_old": too_old,
+    }
+    removed = Removed(gone.people, gone.events)
+    days = math.ceil((newest - min(times, default=newest)) / DAY) + 1
+    lines = [*recorded_lines(done, store, retention_days, days), *removed_lines(gone)]
+    emit([UsageRecorded(store=store, **done, removed=removed)], lines, as_json=as_json)
+
+
+def removed_lines(gone: Removed | Gone) -> list[str]:
+    """What was older than the retention; nothing where nothing was."""
+    if not gone.people and not gone.events:
+        return []
+    return [f"Removed after the retention period: {people_and_events(gone.people, gone.events)}"]
 
 
 # --- signals and sweep ----------------------------------------------------------------------
@@ -147,7 +182,7 @@ def signals(
     at = o.moment(as_of, "--as-of") or o.now().replace(microsecond=0)
     settings = o.load_config(config).settings
     usage, scores = settings.usage, parse_scores(score)
-    line = helpline(usage["helplines"], region or usage["region"])
+    line = find_helpline(usage["helplines"], region or usage["region"])
     how: dict[str, Any] = {"weights": usage["weights"], "explicit_crisis": crisis}
     is_fused = bool(score) or crisis is not None
     if is_fused:
@@ -202,24 +237,35 @@ def sweep(
     at = o.moment(as_of, "--as-of") or o.now().replace(microsecond=0)
     ids = read_ids(subjects) if subjects else None
     settings = o.load_config(config).settings
-    line = helpline(settings.usage["helplines"], region or settings.usage["region"])
+    line = find_helpline(settings.usage["helplines"], region or settings.usage["region"])
     severities: dict[str, int] = dict.fromkeys(SEVERITIES, 0)
+    looked = Looked()
     with open_tracker(store, key, who, **measured_by(settings)) as tracker:
-        gone = tracker.tidy(at)
-        for news in tracker.sweep(at, subjects=ids, why=why or None):
+        is_old = not as_of and 0 < tracker.newest < at.timestamp() - OLD
+        if is_old:
+            # The newest event is known to the half-hour.
+            last = format_time(moment(int(tracker.newest) * 1_000_000))
+            hint = f"to evaluate it at its own time, use --as-of {last}. Nothing was removed"
+            warn(
+                f"warning: the newest event is of {last[:10]}, so everybody is quiet now; {hint}",
+                as_json=as_json,
+            )
+        gone = Removed(0, 0) if is_old else tracker.tidy(at)
+        for news in tracker.sweep(at, subjects=ids, why=why or None, tidy=not is_old, looked=looked):
             severities[news.severity] += 1
             emit([news.to_dict()], news_lines(news), as_json=as_json)
             # Only what the reader has received counts as reported.
             flush()
     if as_json:
         people, removed = PeopleByLevel(**severities), Removed(gone.people, gone.events)
-        write_json(UsageSweep(as_of=at, people=people, removed=removed, helpline=line))
-    elif not sum(severities.values()):
-        write_line("No changes.")
-    elif line is not None:
-        write_line(f"To offer ({line.region}): {line.text}")
-    if not as_json and (gone.people or gone.events):
-        write_line(f"Removed after the retention period: {people_and_events(gone.people, gone.events)}")
+        not_judged = dict(sorted(looked.not_judged.items()))
+        write_json(UsageSweep(at, people, removed, looked.people, not_judged, line))
+    else:
+        has_news = any(severities.values())
+        write_lines([*([] if has_news else ["No changes."]), *not_judged_lines(looked)])
+        if line is not None and has_news:
+            write_line(f"To offer ({line.region}): {line.text}")
+        write_lines(removed_lines(gone))
     if fail_on and any(severities[severity] for severity in SEVERITIES[SEVERITIES.index(fail_on) :]):
         raise click.exceptions.Exit(o.FAIL)
 

@@ -211,7 +211,7 @@ def insufficient_lines(analysis: Analysis, every: bool) -> Iterator[str]:
     yield f"Insufficient data for {plural(len(analysis.insufficient), 'history')}{tail}:"
     for each in analysis.insufficient if every else ():
         name, who = clean(each.program.name), dict(zip(each.program.group_by, each.key, strict=True))
-        need = f", needs {each.need}" if each.need else ""
+        need = f", needs {each.need}" if each.need > each.have else ""
         have = f"has {plural(each.have, 'event')}{need}"
         yield f"  {name}: {pairs_text(who)}: {have}: {clean(each.reason)}"
     if every:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from ..app.moving import Copied
     from ..store.records import Info
     from ..usage import UsageSignals
-    from ..usage.signals import News
+    from ..usage.signals import Looked, News
 
 
 CLEAN_LATER = "Another program has the store open: run purge again when it has closed it."
@@ -94,13 +94,16 @@ def mentions_line(mentions: Mapping[str, int], placeholder: str | None) -> str:
 # --- usage ----------------------------------------------------------------------------------
 
 
-def recorded_lines(done: Mapping[str, int], store: str) -> Iterator[str]:
-    """What was recorded."""
+def recorded_lines(done: Mapping[str, int], store: str, retention_days: float, days: int) -> Iterator[str]:
+    """What was recorded; `days` are those from the oldest event to the newest of all."""
     yield f"{plural(done['added'], 'event')} recorded in {store}."
     if done["known"]:
         yield f"Already known: {plural(done['known'], 'event')}"
     if done["not_by_person"]:
         yield f"Skipped, not by the person: {plural(done['not_by_person'], 'event')}"
+    if done["too_old"]:
+        old = f"{plural(done['too_old'], 'event')} over {retention_days:g} days before the newest"
+        yield f"Not stored: {old}. To keep them, record into a new store with --retention {days}d."
 
 
 def usage_lines(subject: str, signals: UsageSignals) -> Iterator[str]:
@@ -120,6 +123,13 @@ def news_lines(news: News) -> Iterator[str]:
     """What is new about a person."""
     yield f"{news.severity.upper()} {clean(news.subject or news.person)} (score {news.signals.score:.2f})"
     yield from (f"  {finding.severity:<7}{finding.name}: {finding.sentence}" for finding in news.findings)
+
+
+def not_judged_lines(looked: Looked) -> Iterator[str]:
+    """What a sweep could not judge, and for how many people."""
+    if looked.not_judged:
+        counts = ", ".join(f"{name} {count:,}" for name, count in looked.not_judged.most_common())
+        yield f"Too little data to judge, of {plural(looked.people, 'person')}: {counts}"
 
 
 def look_line(look: Mapping[str, Any]) -> str:

@@ -18,7 +18,7 @@ from ..models.roles import is_by_service
 from ..models.timestamps import SECOND
 from ..stats import count_at_least, surprise_of
 from ..usage.absence import absence_before
-from ..usage.baseline import closed_days, expect_day
+from ..usage.baseline import BUSY, closed_days, expect_day
 from ..usage.clock import DAY, HOUR, day_of, day_start
 from ..usage.cohort import Cohort, find_cohort
 from ..usage.night import nights_of
@@ -284,8 +284,7 @@ def _until_quiet(person: PersonState, now: int) -> Values:
 def _day_values(usual: tuple[float, float], count: int) -> dict[str, float]:
     """How far today's messages so far are above those of a usual day; at its close, the day's own value."""
     mean, spread = usual
-    # Twice a usual day is never far from ordinary, and less says nothing: the day is not over.
-    surprise = surprise_of(count_at_least(count, mean, spread)) if count > 2 * mean else 0.0
+    surprise = surprise_of(count_at_least(count, mean, spread)) if count > BUSY * mean else 0.0
     return {"busy_today": surprise, "messages_today": float(count), "usual_today": mean}
 
 

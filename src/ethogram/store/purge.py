@@ -265,8 +265,11 @@ def _in_table(
     columns = tuple(place.columns)
     # Read only rows that may contain the name, which JSON may escape.
     may = " OR ".join(
-        f"CAST({column} AS TEXT) LIKE :{'escaped' if place.columns[column] == JSON else 'plain'} ESCAPE '!'"
-        for column in columns
+        f"{column} LIKE :{'escaped' if kind == JSON else 'plain'} ESCAPE '!'"
+        # States are bytes, in which a name may be escaped or not.
+        if column != "state"
+        else "1 = 1"
+        for column, kind in place.columns.items()
     )
     where = f"({may})" if source is None else f"({may}) AND {place.of_source}"
     bindings = {"plain": _like(name), "escaped": _like(json.dumps(name)[1:-1])}

@@ -14,6 +14,8 @@ from .summary import DAYS, Summary, read_days
 
 MAX_SILENCE = 365
 """Days of a silence that count."""
+BUSY = 2.0
+"""Times a usual day above which a day that is not over is tested: less is never far from ordinary."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,21 +108,31 @@ def _weekday_factor(active: Sequence[int], settings: Settings) -> float:
     return (2.0 * usual + sum(same)) / ((2.0 + len(same)) * usual)
 
 
-def frequency(days: Daily, cohort: Cohort, settings: Settings) -> tuple[Finding, Finding]:
-    """frequency_change of the last closed day (-1 to 1, 0 on an ordinary day), and whether it is a spike.
+def frequency(days: Daily, cohort: Cohort, settings: Settings, today: int = 0) -> tuple[Finding, Finding]:
+    """frequency_change of a day (-1 to 1, 0 on an ordinary day), and whether that day is a spike.
 
-    A single day with little or nothing is never unusual; `withdrawal` looks at several.
+    The day is the last closed one, or the current one with `today` messages so far where these are a greater
+    spike: a day that is not over can have too many, and never too few. A single day with little or nothing is
+    never unusual; `withdrawal` looks at several.
     """
     past = Daily(days.first, days.events[:-1], days.active[:-1])
-    usual = expect_day(past, cohort, settings) if days.events else None
+    usual = expect_day(past, cohort, settings)
+    usual_today = expect_day(days, cohort, settings) if today else None
+    seen = days.events[-1] if days.events else 0
+    is_burst = False
+    if usual_today is not None and today > BUSY * usual_today.mean:
+        before = 0.0 if usual is None else usual.excess(seen)
+        is_burst = usual_today.excess(today) >= max(settings.change_low, before)
+    if is_burst:
+        usual, seen = usual_today, today
     if usual is None:
         need = f"{settings.known_days} closed days with {settings.known_events} events before the last one"
         return insufficient("frequency_change", need), insufficient("spike", need)
-    seen = days.events[-1]
     change, excess = usual.change(seen), usual.excess(seen)
     value = max(-1.0, min(1.0, change / 3))
     details = {"surprise": change, "seen": float(seen), "expected": usual.mean}
-    text = f"{seen} on the last whole day, where {usual.mean:.1f} were to be expected"
+    when, whole = ("today so far", " on a whole day") if is_burst else ("on the last whole day", "")
+    text = f"{seen} {when}, where {usual.mean:.1f}{whole} were to be expected"
     severity, strength = grade(excess, settings.change_low, settings.spike_medium)
     word = "Nothing unusual" if severity == "none" else "Far more than usual"
     spike = {**details, "surprise": excess}

@@ -23,6 +23,7 @@ CAUSES = {
     "withdrawal": ("activity", 0.40),
     "return_after_absence": ("activity", 0.05),
     "late_night": ("nights", 0.10),
+    "hours_change": ("nights", 0.10),
     "session_length_trend": ("sessions", 0.10),
     "message_length_change": ("lengths", 0.05),
     "abrupt_termination": ("broken_off", 0.20),

@@ -1,6 +1,6 @@
-"""Helplines: texts that a service gives its own people, by region. None ship with the package.
+"""Helplines by region, for the staff of a service: its own texts, else a small table of well-known numbers.
 
-A number that is out of date does harm, so whoever runs the service writes them and answers for them.
+A number that is out of date does harm, so whoever runs the service checks them and answers for them.
 """
 
 from __future__ import annotations
@@ -16,6 +16,22 @@ ANYWHERE = "default"
 MAX_LENGTH = 500
 REGION = re.compile(r"[A-Z]{2}(-[A-Z0-9]{1,3})?")
 """A country or a part of it, as in ISO 3166: DE, US-CA."""
+EU = "AT BE BG CY CZ DE DK EE ES FI FR GR HR HU IT LT LU LV MT NL PL PT RO SE SI SK"
+"""The European Union without Ireland, which has an entry of its own."""
+KNOWN_IN = "known November 2026; verify before use"
+KNOWN: Mapping[str, str] = {
+    region: f"{text} ({KNOWN_IN})"
+    for region, text in {
+        "US": "988 Suicide & Crisis Lifeline: call or text 988",
+        "CA": "9-8-8 Suicide Crisis Helpline: call or text 988",
+        "GB": "Samaritans: call 116 123",
+        "IE": "Samaritans: call 116 123",
+        "AU": "Lifeline: call 13 11 14",
+        "NZ": "1737, need to talk?: call or text 1737",
+        **dict.fromkeys(EU.split(), "Emergency number: call 112"),
+    }.items()
+}
+"""What is shown to staff where a service has written no text of its own that fits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +54,15 @@ def helpline(texts: Mapping[str, str], region: str | None) -> Helpline | None:
         if name in texts:
             return Helpline(name, texts[name])
     return None
+
+
+def find_helpline(texts: Mapping[str, str], region: str | None) -> Helpline | None:
+    """The service's own text for a region, else the well-known number of its country; None: neither.
+
+    >>> find_helpline({}, "US-NY").text
+    '988 Suicide & Crisis Lifeline: call or text 988 (known November 2026; verify before use)'
+    """
+    return helpline(texts, region) or helpline(KNOWN, region)
 
 
 def fault(region: object, text: object) -> str | None:

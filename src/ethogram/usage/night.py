@@ -50,7 +50,7 @@ class Nights(NamedTuple):
 def nights_of(state: Summary, today: int, cohort: Cohort, settings: Settings) -> Nights | str:
     """Compare the share at night of the newest closed days with that before; or say what is missing."""
     days = [day for day in recent_days(state) if day.day < today]
-    past, spans = _split(days, today, settings)
+    past, spans = split_days(days, today, settings)
     if not spans:
         return "ten active half-hours and a week before the newest days"
     clocks: tuple[float, ...] = (0.0,)
@@ -63,7 +63,19 @@ def nights_of(state: Summary, today: int, cohort: Cohort, settings: Settings) ->
         # Summer time may have begun in between, and the guess may be an hour off: it must hold on all three.
         clocks = (ahead - 1, ahead, ahead + 1)
     tests = [_test(past, recent, span, clocks, cohort, settings) for span, recent in spans]
-    return Nights(*max(tests), confidence)
+    nights = Nights(*max(tests), confidence)
+    if not state.zoned and nights.surprise < settings.night_low:
+        # Whoever is active for few hours may be asleep at any of the others.
+        others = [
+            _test(past, recent, span, (hours,), cohort, settings)
+            for hours in possible_zones(past)
+            for span, recent in spans
+            if _share(recent, hours, settings) >= settings.night_rise
+        ]
+        surprise, share, _ = max(others, default=(0.0, 0.0, 0.0))
+        if surprise >= settings.night_low:
+            return f"the time zone is not known, so {nights.share:.0%} to {share:.0%} may have been at night"
+    return nights
 
 
 def late_night(state: Summary, today: int, cohort: Cohort, settings: Settings) -> Finding:
@@ -84,7 +96,7 @@ def late_night(state: Summary, today: int, cohort: Cohort, settings: Settings) -
     return Finding("late_night", "ok", nights.share - nights.share_before, severity, strength, text, details)
 
 
-def _split(
+def split_days(
     days: Sequence[Day], today: int, settings: Settings
 ) -> tuple[Sequence[Day], list[tuple[int, list[Day]]]]:
     """The days before, and the newest of each span with enough activity; no span: too little is known.
@@ -94,12 +106,12 @@ def _split(
     """
     for longest in sorted(SPANS, reverse=True):
         past = [day for day in days if day.day < today - longest]
-        if _active(past) < 2 * MIN_ACTIVE or past[-1].day - past[0].day < settings.known_days:
+        if active_in(past) < 2 * MIN_ACTIVE or past[-1].day - past[0].day < settings.known_days:
             continue
         newest = [
             (span, [day for day in days if day.day >= today - span]) for span in SPANS if span <= longest
         ]
-        return past, [(span, recent) for span, recent in newest if _active(recent) >= MIN_ACTIVE]
+        return past, [(span, recent) for span, recent in newest if active_in(recent) >= MIN_ACTIVE]
     return (), []
 
 
@@ -113,12 +125,12 @@ def _test(
 ) -> tuple[float, float, float]:
     """Surprise a week, share now and before, on the clock with the smallest share now."""
     usual_night = night_slots(settings.night, clocks[len(clocks) // 2])
-    active, before = _active(recent), _active(past, usual_night) / _active(past)
-    share = min(_active(recent, night_slots(settings.night, hours)) / active for hours in clocks)
+    active, before = active_in(recent), active_in(past, usual_night) / active_in(past)
+    share = min(_share(recent, hours, settings) for hours in clocks)
     # What was seen before is not news.
     if share - before < settings.night_rise or share <= _highest(past, span, usual_night):
         return 0.0, share, before
-    known, weight = _active(past) / CLUMPING, cohort.night_weight / CLUMPING
+    known, weight = active_in(past) / CLUMPING, cohort.night_weight / CLUMPING
     a = cohort.night_share * weight + before * known
     b = (1 - cohort.night_share) * weight + (1 - before) * known
     # Each rounded by itself, so that one more half-hour at night never makes it less surprising.
@@ -127,6 +139,11 @@ def _test(
     chance = min(1.0, LOOKS * beta_binomial_at_least(at_night, at_night + elsewhere, a, b))
     surprise = weekly_surprise(surprise_of(chance), span)
     return surprise if active >= ENOUGH_ACTIVE else min(MAX_UNSURE, surprise), share, before
+
+
+def _share(days: Sequence[Day], hours: float, settings: Settings) -> float:
+    """The share at night where the own clock is so many hours ahead."""
+    return active_in(days, night_slots(settings.night, hours)) / active_in(days)
 
 
 def _highest(past: Sequence[Day], span: int, night: int) -> float:
@@ -145,7 +162,7 @@ def _highest(past: Sequence[Day], span: int, night: int) -> float:
     return highest
 
 
-def _active(days: Sequence[Day], slots: int = -1) -> int:
+def active_in(days: Sequence[Day], slots: int = -1) -> int:
     """Active half-hours of days, of these slots."""
     return sum((day.active & slots).bit_count() for day in days)
 
@@ -157,19 +174,33 @@ def infer_zone(days: Sequence[Day]) -> tuple[float, float]:
     emptier these hours are than chance leaves them, times how much is known. A night-shift worker is placed
     wrongly, so an inferred zone only serves to compare a person with their own past.
     """
-    activity = [sum(day.active >> slot & 1 for day in days) for slot in range(SLOTS)]
-    total = sum(activity)
+    total = active_in(days)
     if total <= 0:
         return 0.0, 0.0
+    starts, low = _quietest(days)
+    # The middle of all starts that are as quiet: a long empty stretch is taken in its middle.
+    emptiness = max(0.0, 1 - low / total / (SLEEP_HOURS / 24))
+    return round(_ahead(_middle(starts))), min(MAX_CONFIDENCE, emptiness * min(1.0, total / ENOUGH_KNOWN))
+
+
+def possible_zones(days: Sequence[Day]) -> list[float]:
+    """Hours that the own clock may be ahead where each of the quietest stretches of days may be the sleep."""
+    return sorted({float(round(_ahead(start))) for start in _quietest(days)[0]})
+
+
+def _quietest(days: Sequence[Day]) -> tuple[list[int], int]:
+    """Slots at which the quietest seven hours begin, all that are as quiet, and their active half-hours."""
+    activity = [sum(day.active >> slot & 1 for day in days) for slot in range(SLOTS)]
     width = SLEEP_HOURS * 2
     sums = [sum(activity[(start + i) % SLOTS] for i in range(width)) for start in range(SLOTS)]
     low = min(sums)
-    # The middle of all starts that are as quiet: a long empty stretch is taken in its middle.
-    start = _middle([i for i, value in enumerate(sums) if value <= low + 0.01 * total])
+    return [i for i, value in enumerate(sums) if value <= low + 0.01 * sum(activity)], low
+
+
+def _ahead(start: float) -> float:
+    """Hours that the own clock is ahead where sleep begins at a slot."""
     centre = (hour_of(int(start) % SLOTS) + (start % 1) / 2 + SLEEP_HOURS / 2) % 24
-    hours = (SLEEP_CENTRE - centre + 12) % 24 - 12
-    emptiness = max(0.0, 1 - low / total / (SLEEP_HOURS / 24))
-    return round(hours), min(MAX_CONFIDENCE, emptiness * min(1.0, total / ENOUGH_KNOWN))
+    return (SLEEP_CENTRE - centre + 12) % 24 - 12
 
 
 def _middle(slots: Sequence[int]) -> float:

@@ -92,6 +92,9 @@ class UsageSweep(RecordStruct):
     people: PeopleByLevel
     removed: Removed
     """What was older than the retention."""
+    looked_at: Count
+    not_judged: Mapping[str, Count]
+    """For how many of these people a signal had too little data."""
     helpline: Helpline | None
 
 
@@ -105,6 +108,10 @@ class UsageRecorded(RecordStruct):
     known: Count
     not_by_person: Count
     bad: Count
+    too_old: Count
+    """Events from before the retention, which were not stored."""
+    removed: Removed
+    """What was stored before and is older than the retention now."""
 
 
 class UsageStoreRecord(RecordStruct):

@@ -58,6 +58,10 @@ class Settings:
     night_medium: float = 2.0
     night_rise: float = 0.2
     """Rise of the share at night over that before, at least."""
+    hours_share: float = 0.5
+    """Share of the newest activity at hours that were never used before, at least."""
+    hours_low: float = 1.5
+    hours_medium: float = 2.0
     zone_confidence: float = 0.6
     """Confidence from which an inferred time zone is used."""
     trend_minutes: float = 1.0

@@ -4,22 +4,24 @@ from __future__ import annotations
 
 import math
 import zlib
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..models import moment
-from ..models.slotted import dataclass
+from ..models.slotted import dataclass, field
 from .absence import abrupt_termination, return_after_absence
 from .baseline import closed_days, frequency
 from .clock import DAY, day_of
 from .cohort import COHORTS, Cohort
 from .finding import SEVERITIES, Finding
-from .fusion import behavioural_score
+from .fusion import CAUSES, behavioural_score
+from .hours import hours_change
 from .night import late_night
 from .sessions import is_closed, read_sessions
 from .settings import Settings
-from .summary import EMPTY, Summary
+from .summary import EMPTY, Summary, count_of
 from .trends import message_length, session_trend
 from .withdrawal import withdrawal
 
@@ -105,9 +107,10 @@ def signals(
     # A session that is only a mark of the service has no length.
     closed = [session for session in sessions if session.events and is_closed(session, as_of, settings)]
     findings = (
-        *frequency(days, cohort, settings),
+        *frequency(days, cohort, settings, count_of(state, today)),
         *withdrawal(days, cohort, settings, is_here=is_here),
         late_night(state, today, cohort, settings),
+        hours_change(state, today, settings),
         session_trend(closed, as_of, settings),
         return_after_absence(state, as_of, cohort, settings),
         abrupt_termination(sessions, as_of, settings),
@@ -115,6 +118,19 @@ def signals(
     )
     score, parts = behavioural_score(findings)
     return UsageSignals({finding.name: finding for finding in findings}, score, parts, cohort.version)
+
+
+@dataclass(slots=True)
+class Looked:
+    """How many people a sweep looked at, and for how many of them each signal could not be judged."""
+
+    people: int = 0
+    not_judged: Counter[str] = field(default_factory=Counter)
+
+    def add(self, current: UsageSignals) -> None:
+        """Count one person."""
+        self.people += 1
+        self.not_judged.update(name for name in CAUSES if not current.findings[name].is_ok)
 
 
 # --- news -----------------------------------------------------------------------------------

@@ -89,6 +89,7 @@ class UsageStore:
         self.keys, self.key_file = keys, key_file
         self.policy = Policy(retention or RETENTION, exact is not False)
         self.evicted, self.max_people = 0, MAX_PEOPLE
+        self._expired = (0, 0)  # people and events that `add` removed, until `tidy` reports them
         self._is_stale = False  # whether something is to be removed, however little time has passed
         self._lock = RLock()
         self._raw: sqlite3.Connection | None = None
@@ -227,7 +228,8 @@ class UsageStore:
                 raw.execute("UPDATE about SET newest = ?", (max(before, round_up(newest, HALF_HOUR)),))
                 # Some of what is due by then.
                 due_rows = read_rows(raw, "WHERE due <= ? LIMIT ?", int(clock), AT_ONCE)
-                self._is_stale = self._retain(raw, due_rows, clock, clock)[-1]
+                some_people, some_events, self._is_stale = self._retain(raw, due_rows, clock, clock)
+                self._expired = (self._expired[0] + some_people, self._expired[1] + some_events)
             if self.path is None:
                 self._evict(raw)
         return count
@@ -368,13 +370,25 @@ class UsageStore:
 
     # --- retention and purge ------------------------------------------------------------------
 
+    @property
+    def newest(self) -> int:
+        """Seconds since 1970 that the retention counts back from: the newest event, rounded up."""
+        with self._reading() as raw:
+            return int(read_value(raw, "SELECT newest FROM about"))
+
+    def kept_from(self, newest: float, now: float) -> int:
+        """Seconds since 1970 before which nothing is kept, with an event at `newest` recorded."""
+        return retention_start(min(now, max(self.newest, round_up(int(newest), HALF_HOUR))), self.policy)
+
     def tidy(self, now: float) -> Removed:
         """Remove everything that need not be kept as of a moment.
 
         The retention counts back from the newest event where that is before the moment, so that a store of
-        old data does not empty itself. Lines of the audit that are older lose their person.
+        old data does not empty itself. Lines of the audit that are older lose their person. Returns what went
+        since the last call, with what `add` removed.
         """
-        people = events = last = 0
+        last = 0
+        (people, events), self._expired = self._expired, (0, 0)
         is_more = True
         while is_more:
             with self.transaction() as raw:

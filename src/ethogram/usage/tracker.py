@@ -9,9 +9,7 @@ import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import timedelta
-from functools import cache
 from pathlib import Path
-from threading import Lock
 from typing import Any, Self
 
 from ..errors import BadUsage
@@ -22,7 +20,7 @@ from .event import MAX_FUTURE, Moment, check_name, check_zone, is_activity, make
 from .pseudonym import Keys, Pseudonym, find_keys, new_keys
 from .retention import own_data
 from .settings import Settings
-from .signals import Episode, News, UsageSignals, news_of, signals
+from .signals import Episode, Looked, News, UsageSignals, news_of, signals
 from .store import UsageStore, Who
 from .summary import EMPTY
 from .tables import Person, Removed
@@ -119,10 +117,10 @@ class UsageTracker:
         """Record many events and return how many were new, and how many of this source were stored before.
 
         Each event has the arguments of `record`; `name` stands for the source. Interrupted, the same call
-        continues where it was.
+        continues where it was. Events before `kept_from(events)` are left out.
         """
         self._check_open()
-        store, now = self._store, self._clock()
+        store, now, oldest = self._store, self._clock(), self.kept_from(events)
         base = store.keys.base("file", name)
         new, done = 0, store.done(base)
         begun = done
@@ -131,10 +129,20 @@ class UsageTracker:
             zoned = ({**item, "time_zone": item.get("time_zone") or self._zone} for item in piece)
             made = [make_event(store.keys, now + self._max_future, **item) for item in zoned]
             done += len(piece)
-            new += store.add([item for item in made if is_activity(item[1])], now, (base, done))
+            kept = [item for item in made if is_activity(item[1]) and item[1].at >= oldest]
+            new += store.add(kept, now, (base, done))
             if progress is not None:
                 progress(done, len(events))
         return new, begun
+
+    def kept_from(self, events: Sequence[dict[str, Any]]) -> int:
+        """Return the time, in seconds since 1970, before which `record_all` leaves these events out.
+
+        The retention counts back from the newest event of anybody, these included.
+        """
+        self._check_open()
+        newest = max((seconds(item["at"]) for item in events if item.get("is_user", True)), default=0.0)
+        return self._store.kept_from(newest, self._clock())
 
     def flush(self) -> None:
         """Write the events that wait. Where that fails nothing is lost: they wait still."""
@@ -152,20 +160,28 @@ class UsageTracker:
         return signals(EMPTY if person is None else person.state, at, **self._options)
 
     def sweep(
-        self, as_of: Moment | None = None, *, subjects: Iterable[str] | None = None, why: str | None = None
+        self,
+        as_of: Moment | None = None,
+        *,
+        subjects: Iterable[str] | None = None,
+        why: str | None = None,
+        tidy: bool = True,
+        looked: Looked | None = None,
     ) -> Iterator[News]:
         """Yield people with something unusual that was not reported yet, at severity low or above.
 
         By their names in the store, unless the ids are given: then only `subjects` are looked at. News count
         as reported once the caller asks for the next; after a kill in between they come again. What is too
-        old is removed first (see `tidy`).
+        old is removed first (see `tidy`), unless `tidy` is False. `looked` counts people and what could not
+        be judged.
         """
         self._check_open()
         at, words = self._moment(as_of), check_words(why, "why")
         chosen = None if subjects is None else list(subjects)
         for what, text in (("why", words), ("who", self._who)):
             check_ids(text, what, chosen or ())
-        self.tidy(at)
+        if tidy:
+            self.tidy(at)
         ids = None if chosen is None else {self._store.name(self._key_of(item)): item for item in chosen}
         whom = None if ids is None else [Pseudonym(name.hex()) for name in ids]
         self._log("sweep", None, words)
@@ -173,6 +189,8 @@ class UsageTracker:
         try:
             for person in self._store.people(whom):
                 current = signals(person.state, at, **self._options)
+                if looked is not None:
+                    looked.add(current)
                 new, episodes = news_of(current, person.episodes, at, person.state.newest)
                 if new:
                     # The line is written before the look, and the report is remembered after it.
@@ -217,6 +235,11 @@ class UsageTracker:
         ).to_dict()
 
     # --- removing ---------------------------------------------------------------------------
+
+    @property
+    def newest(self) -> float:
+        """Seconds since 1970 of the newest event of anybody, up to half an hour more; 0: there is none."""
+        return self._store.newest
 
     def tidy(self, as_of: Moment | None = None) -> Removed:
         """Remove whatever is older than the retention, counted back from the newest event.
@@ -307,47 +330,3 @@ def _duration(value: timedelta | float, low: float, end: float, expected: str) -
     if isinstance(count, bool) or not isinstance(count, int | float) or not low <= count < end:
         raise BadUsage(f"{expected}; not {value!r:.40}")
     return float(count)
-
-
-# --- two functions over one tracker in memory, for a service that needs no more ---------------------
-
-
-_LOCK = Lock()
-_make_default = cache(UsageTracker)
-
-
-def default_tracker() -> UsageTracker:
-    """The tracker of this process, made at the first call."""
-    with _LOCK:
-        return _make_default()
-
-
-def record_event(
-    subject: str,
-    timestamp: Moment | None = None,
-    message_length: int | None = None,
-    is_user: bool = True,
-    emotional_content: float = False,
-    terminated_abruptly: float = False,
-    *,
-    session: str | None = None,
-    time_zone: str | None = None,
-) -> None:
-    """Record one event of a person in this process's memory; see UsageTracker.record. No time: now."""
-    at = time.time() if timestamp is None else timestamp
-    default_tracker().record(
-        subject,
-        at,
-        message_length,
-        is_user,
-        emotional_content,
-        terminated_abruptly,
-        session,
-        False,
-        time_zone,
-    )
-
-
-def get_risk_signals(subject: str, as_of: Moment | None = None) -> UsageSignals:
-    """Return what is unusual about a person, from what `record_event` recorded; see UsageTracker.signals."""
-    return default_tracker().signals(subject, as_of)
