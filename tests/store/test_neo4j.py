@@ -1,4 +1,4 @@
-"""A graph in Neo4j: its shape and vocabulary, labels of other designs, hostile names, faults of the server."""
+"""A graph in Neo4j: shape and vocabulary, labels of other designs, hostile names, faults of the server."""
 
 from __future__ import annotations
 

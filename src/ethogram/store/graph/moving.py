@@ -40,7 +40,7 @@ class Links(Graph):
           RETURN source, subject, target, kind, count(*), min(at), max(at)
           ORDER BY source, subject, target, kind"""
         rows = self.read(lambda tx: tx.run(query, subject=subject, target=target))
-        return [LinkRow(*row[:5], moment(row[5]), moment(row[6])) for row in rows]
+        return [LinkRow._make((*row[:5], moment(row[5]), moment(row[6]))) for row in rows]
 
     def shown(self) -> list[ShownRow]:
         """The indicators of each subject, with number, first time and highest score."""
@@ -49,7 +49,7 @@ class Links(Graph):
           RETURN source, subject, indicator, count(*), min(at), max(score)
           ORDER BY source, subject, indicator"""
         rows = self.read(lambda tx: tx.run(query))
-        return [ShownRow(*row[:4], moment(row[4]), row[5]) for row in rows]
+        return [ShownRow._make((*row[:4], moment(row[4]), row[5])) for row in rows]
 
     def shared(self, by: str) -> Iterator[SharedRow]:
         """Events whose target or text another subject's have too, by source, value and time."""
@@ -62,7 +62,7 @@ class Links(Graph):
         with self.streaming() as tx:
             for record in tx.stream(query):
                 row = record.values()
-                yield SharedRow(*row[:4], moment(row[4]))
+                yield SharedRow._make((*row[:4], moment(row[4])))
 
 
 class Moves(Graph):
