@@ -23,7 +23,7 @@ BATCH = 1000
 """Rows in one query."""
 FIRST = -(2**63)
 FIELD_LIST = ", ".join(f"m.{name}" for name in FIELDS)
-ORDER = "ORDER BY m.at_us, m.seq, m.id"
+ORDER = "ORDER BY m.at_us, m.seq, m.id, m.key"
 ROW = ", ".join(f"m.{name}" for name in COLUMNS if name not in ("key", "subject"))
 LAST_KEY = "last_key"
 
@@ -299,6 +299,10 @@ def move(tx: Transaction, number: int, *, skip_clashes: bool = False) -> Added:
     offset = (get_meta(tx, LAST_KEY) or 0) - first + 1
     values = {"number": number, "offset": offset}
     touched = tx.maps(_SUBJECTS, **values)
+    new = [row for row in touched if row.pop("is_new")]
+    first_key = next_number(tx, "subjects", len(new))
+    keyed = [[row["source"], row["subject"], first_key + number] for number, row in enumerate(new)]
+    tx.run(_SUBJECT_KEYS, rows=keyed)
     last = tx.value("MATCH (x:Staged {import: $number}) RETURN max(x.n) + $offset", **values)
     tx.run(_SOURCES, number=number)
     added = tx.value(_MESSAGES, **values)
@@ -317,7 +321,8 @@ _SUBJECTS = """MATCH (x:Staged {import: $number})
   SET s.events = coalesce(s.events, 0) + n, s.changed = changed,
     s.first_us = CASE WHEN s.first_us < low THEN s.first_us ELSE low END,
     s.last_us = CASE WHEN s.last_us > high THEN s.last_us ELSE high END
-  RETURN source, subject, low"""
+  RETURN source, subject, low, s.key IS NULL AS is_new"""
+_SUBJECT_KEYS = """UNWIND $rows AS row MATCH (s:Subject {source: row[0], id: row[1]}) SET s.key = row[2]"""
 _SOURCES = """MATCH (x:Staged {import: $number}) WHERE x.seq < 9223372036854775807
   WITH x.source AS source, max(x.seq) + 1 AS next
   MATCH (o:Source {name: source}) WHERE o.next_seq < next SET o.next_seq = next"""
@@ -374,7 +379,8 @@ def _make_sources(tx: Transaction, number: int) -> None:
             faults.append(Fault("", 0, 0, mixed_times(name, known)))
         elif known is None:
             tx.run(
-                "CREATE (:Source {name: $name, timed: $timed, next_seq: 0, kinds: '{}'})",
+                "CREATE (:Source {key: $key, name: $name, timed: $timed, next_seq: 0, kinds: '{}'})",
+                key=next_number(tx, "sources"),
                 name=name,
                 timed=low,
             )

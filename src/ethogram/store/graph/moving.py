@@ -22,7 +22,7 @@ PLAIN = {
     "looks": "Look",
 }  # fmt: skip
 """Tables whose rows are nodes with the same properties."""
-COUNTERS = ("changes", "verdicts", "tries", "looks")
+COUNTERS = ("sources", "subjects", "changes", "verdicts", "tries", "looks")
 EMPTY = {
     "events": "(:Message)", "subjects": "(:Subject)", "detections": "()-[:EXHIBITS_PATTERN]->()",
     "verdicts": "(:Verdict)", "runner_states": "(:State)",
@@ -71,10 +71,9 @@ class Moves(Graph):
     def dump(self) -> Iterator[Rows]:
         """Every row of the tables in `schema.PORTABLE`, as of one moment."""
         with self.streaming(locked=True) as tx:
-            sources = [name for (name,) in tx.run("MATCH (o:Source) RETURN o.name ORDER BY o.name")]
-            source_keys = {name: number for number, name in enumerate(sources, 1)}
-            names = "MATCH (s:Subject) WHERE s.events > 0 RETURN s.source, s.id ORDER BY s.source, s.id"
-            subject_keys = {who: number for number, who in enumerate(tx.run(names), 1)}
+            source_keys = dict(tx.run("MATCH (o:Source) RETURN o.name, o.key"))
+            names = "MATCH (s:Subject) WHERE s.events > 0 RETURN s.source, s.id, s.key"
+            subject_keys = {(source, name): key for source, name, key in tx.run(names)}
             for table in PORTABLE:
                 rows = _rows(tx, table, source_keys, subject_keys)
                 while batch := [row for row, _ in zip(rows, range(READ_AHEAD), strict=False)]:
@@ -111,10 +110,8 @@ def _rows(
     query = _QUERIES[table]
     for record in tx.stream(query):
         row = record.data()
-        if table == "sources":
-            row["key"] = sources[row["name"]]
-        elif table == "subjects":
-            row["key"], row["source"] = subjects[row["source"], row["name"]], sources[row["source"]]
+        if table == "subjects":
+            row["source"] = sources[row["source"]]
         elif table == "events":
             row["subject"] = subjects[row["source"], row["subject"]]
             row["source"], row["content"] = sources[row["source"]], bytes.fromhex(row["content"])
@@ -132,11 +129,12 @@ def _rows(
 
 _DETECTION = tuple(name for name in PORTABLE["detections"] if name not in ("pattern", "state"))
 _QUERIES = {
-    "sources": "MATCH (o:Source) RETURN o.name AS name, o.timed AS timed, o.next_seq AS next_seq,"
-    " o.kinds AS kinds ORDER BY o.name",
+    "sources": "MATCH (o:Source) RETURN o.key AS key, o.name AS name, o.timed AS timed,"
+    " o.next_seq AS next_seq, o.kinds AS kinds ORDER BY key",
     "subjects": """MATCH (s:Subject) WHERE s.events > 0
-      RETURN s.source AS source, s.id AS name, s.events AS events, s.first_us AS first_us,
-        s.last_us AS last_us, s.changed AS changed ORDER BY source, name""",
+      RETURN s.key AS key, s.source AS source, s.id AS name, s.events AS events,
+        s.first_us AS first_us,
+        s.last_us AS last_us, s.changed AS changed ORDER BY key""",
     "events": f"""MATCH (m:Message) RETURN m.key AS key, m.source AS source, m.subject AS subject,
       {", ".join(f"m.{name} AS {name}" for name in EVENT_FIELDS)} ORDER BY key""",
     "readings": "MATCH (m:Message) WHERE m.measured IS NOT NULL RETURN m.key AS key, m.measured AS measured"
@@ -164,12 +162,11 @@ def _load(tx: Transaction, tables: dict[str, list[Sequence[Any]]]) -> None:
         for piece in in_pieces(of(table), BATCH):
             tx.run(f"UNWIND $rows AS row CREATE (n:{label}) SET n = row", rows=piece)
     sources = {row["key"]: row["name"] for row in of("sources")}
-    made = [{name: value for name, value in row.items() if name != "key"} for row in of("sources")]
-    tx.run("UNWIND $rows AS row CREATE (o:Source) SET o = row", rows=made)
+    tx.run("UNWIND $rows AS row CREATE (o:Source) SET o = row", rows=of("sources"))
     subjects = {row["key"]: (sources[row["source"]], row["name"]) for row in of("subjects")}
     rows = [row | {"source": sources[row["source"]]} for row in of("subjects")]
     make = """UNWIND $rows AS row MERGE (s:Subject {source: row.source, id: row.name})
-      SET s.events = row.events, s.first_us = row.first_us, s.last_us = row.last_us,
+      SET s.key = row.key, s.events = row.events, s.first_us = row.first_us, s.last_us = row.last_us,
         s.changed = row.changed"""
     for piece in in_pieces(rows, BATCH):
         tx.run(make, rows=piece)
