@@ -19,9 +19,11 @@ from ethogram.errors import BadUsage, EthogramError
 from ethogram.models import Event, Reading
 from ethogram.patterns.library import load_patterns
 from ethogram.store import open_store
+from ethogram.store.graph import events as graph_events
 from ethogram.store.graph.connection import parse
 from ethogram.store.graph.labels import check_labels
 from ethogram.store.neo4j import Neo4jStore, open_graph
+from ethogram.store.records import Staged
 from neo4j_server import own_neo4j
 from settings_files import trusted_settings
 from small import WARM, warm_messages, write_events, write_patterns
@@ -142,6 +144,39 @@ def test_an_address_is_shown_without_its_password():
     for wrong in ("neo4j:///graph", "neo4j://host:port", "neo4j://host?x=1"):
         with pytest.raises(BadUsage, match="expected neo4j://USER:PASSWORD@HOST:PORT/DATABASE"):
             parse(wrong)
+
+
+def test_a_large_import_is_checked_as_a_whole_and_then_moved_in_steps(store, monkeypatch):
+    monkeypatch.setattr(graph_events, "STEP", 3)
+    store.add([event("e5", 5)])
+    given = [Staged(event(f"e{n}", n, subject=f"s{n % 2}" if n != 5 else "ann"), 0, n) for n in range(9)]
+    of, _ = store.stage(store.begin_import("k", {}, NOON), given, {})
+    clash, _ = store.stage(of, [Staged(event("e5", 5, source="x"), 0, 10)], {})
+    interrupted = graph_events.move
+    moved: list[int] = []
+
+    def move(tx, number, most=None):
+        if len(moved) == 2:
+            raise KeyboardInterrupt
+        moved.append(interrupted(tx, number, most))
+        return moved[-1]
+
+    monkeypatch.setattr(graph_events, "move", move)
+    with pytest.raises(KeyboardInterrupt):
+        store.finish_import(clash, {}, files={}, options="o", at=NOON)
+    monkeypatch.setattr(graph_events, "move", interrupted)
+    again = store.begin_import("k", {}, NOON)
+    done = store.finish_import(again, {}, files={"h": 10}, options="o", at=NOON)
+    assert (moved, done.added) == ([3, 3], 3)
+    assert [item.id for item in store.events() if item.source == "input"] == [f"e{n}" for n in range(9)]
+    assert {row.who: row.events for row in store.subjects()} == {
+        ("input", "ann"): 1,
+        ("input", "s0"): 5,
+        ("input", "s1"): 3,
+        ("x", "ann"): 1,
+    }
+    assert rows(store, "MATCH (:Message)-[r:PRECEDES]->(:Message) RETURN count(r)") == [(6,)]
+    assert (store.imports(), store.known_files("o")) == ([], {"h": 10})
 
 
 def test_where_there_is_no_store_it_says_how_to_make_one(url):

@@ -21,6 +21,8 @@ from .connection import Graph, Transaction
 FIELDS = schema.EVENT_FIELDS
 BATCH = 1000
 """Rows in one query."""
+STEP = 5000
+"""Events of an import that become visible in one transaction."""
 FIRST = -(2**63)
 FIELD_LIST = ", ".join(f"m.{name}" for name in FIELDS)
 ORDER = "ORDER BY m.at_us, m.seq, m.id, m.key"
@@ -105,8 +107,8 @@ class Imports(Graph):
 
         def work(tx: Transaction) -> Added:
             repeated, _ = stage_rows(tx, DIRECT, batch, rows, 1, skip_clashes=False)
-            moved = move(tx, DIRECT)
-            return Added(moved.added, moved.repeated + repeated)
+            known, _ = check_staged(tx, DIRECT)
+            return Added(move(tx, DIRECT, len(rows)), known + repeated)
 
         return self.write(work)
 
@@ -196,19 +198,36 @@ class Imports(Graph):
         at: datetime,
         skip_clashes: bool = False,
     ) -> Added:
-        """Make an import visible. `kinds`: source -> signal -> kind."""
+        """Make an import visible. `kinds`: source -> signal -> kind.
 
-        def work(tx: Transaction) -> Added:
-            moved = move(tx, of.number, skip_clashes=skip_clashes)
+        More than STEP events are checked together, then become visible in steps, since a transaction must fit
+        into the server's memory; after an interruption the same call continues.
+        """
+
+        def close(tx: Transaction) -> None:
             rows = [[source, encode(dict(seen))] for source, seen in kinds.items()]
             tx.run("UNWIND $rows AS row MATCH (o:Source {name: row[0]}) SET o.kinds = row[1]", rows=rows)
             known = """UNWIND $rows AS row MERGE (f:ImportedFile {options: $options, hash: row[0]})
               ON CREATE SET f.events = row[1], f.imported_us = $at"""
             tx.run(known, rows=[list(item) for item in files.items()], options=options, at=micros(at))
             clear(tx, of.number)
-            return Added(moved.added, moved.repeated + of.repeated, moved.clashes)
 
-        return self.write(work)
+        def check(tx: Transaction) -> tuple[int, tuple[Clash, ...], int | None]:
+            repeated, clashes = check_staged(tx, of.number, skip_clashes=skip_clashes)
+            count = tx.value("MATCH (x:Staged {import: $number}) RETURN count(x)", number=of.number)
+            if count > STEP:
+                return repeated, clashes, None
+            added = move(tx, of.number)
+            close(tx)
+            return repeated, clashes, added
+
+        repeated, clashes, added = self.write(check)
+        if added is None:
+            added = 0
+            while piece := self.write(lambda tx: move(tx, of.number)):
+                added += piece
+            self.write(close)
+        return Added(added, repeated + of.repeated, clashes)
 
     def drop_import(self, of: Import) -> None:
         """Remove an import and everything staged for it."""
@@ -289,32 +308,39 @@ def stage_rows(
     return repeated, tuple(clashes)
 
 
-def move(tx: Transaction, number: int, *, skip_clashes: bool = False) -> Added:
-    """Make the staged events of an import messages, except those that the graph has."""
+def check_staged(
+    tx: Transaction, number: int, *, skip_clashes: bool = False
+) -> tuple[int, tuple[Clash, ...]]:
+    """Make the sources of an import, and unstage what the graph has: how many, and what clashes."""
     _make_sources(tx, number)
-    repeated, clashes = _leave_out(tx, number, skip_clashes=skip_clashes)
-    first = tx.value("MATCH (x:Staged {import: $number}) RETURN min(x.n)", number=number)
+    return _leave_out(tx, number, skip_clashes=skip_clashes)
+
+
+def move(tx: Transaction, number: int, most: int | None = None) -> int:
+    """Make the first staged events of an import messages, at most so many or STEP; return how many."""
+    query = """MATCH (x:Staged {import: $number}) WITH x.n AS n ORDER BY n LIMIT $most
+      RETURN min(n), max(n)"""
+    ((first, last),) = tx.run(query, number=number, most=STEP if most is None else most)
     if first is None:
-        return Added(0, repeated, clashes)
+        return 0
     offset = (get_meta(tx, LAST_KEY) or 0) - first + 1
-    values = {"number": number, "offset": offset}
+    values = {"number": number, "offset": offset, "last": last}
     touched = tx.maps(_SUBJECTS, **values)
     new = [row for row in touched if row.pop("is_new")]
     first_key = next_number(tx, "subjects", len(new))
-    keyed = [[row["source"], row["subject"], first_key + number] for number, row in enumerate(new)]
+    keyed = [[row["source"], row["subject"], first_key + n] for n, row in enumerate(new)]
     tx.run(_SUBJECT_KEYS, rows=keyed)
-    last = tx.value("MATCH (x:Staged {import: $number}) RETURN max(x.n) + $offset", **values)
-    tx.run(_SOURCES, number=number)
-    added = tx.value(_MESSAGES, **values)
-    tx.run(_NEW_SHOWS, number=number)
+    tx.run(_SOURCES, **values)
+    added: int = tx.value(_MESSAGES, **values)
+    tx.run(_NEW_SHOWS)
     tx.run("MATCH (m:Moved) REMOVE m:Moved")
     for piece in in_pieces(touched, BATCH):
         tx.run(_PRECEDES, touched=piece)
-    set_meta(tx, LAST_KEY, last)
-    return Added(added, repeated, clashes)
+    set_meta(tx, LAST_KEY, last + offset)
+    return added
 
 
-_SUBJECTS = """MATCH (x:Staged {import: $number})
+_SUBJECTS = """MATCH (x:Staged {import: $number}) WHERE x.n <= $last
   WITH x.source AS source, x.subject AS subject, count(x) AS n, min(x.at_us) AS low, max(x.at_us) AS high,
     max(x.n) + $offset AS changed
   MERGE (s:Subject {source: source, id: subject})
@@ -323,10 +349,10 @@ _SUBJECTS = """MATCH (x:Staged {import: $number})
     s.last_us = CASE WHEN s.last_us > high THEN s.last_us ELSE high END
   RETURN source, subject, low, s.key IS NULL AS is_new"""
 _SUBJECT_KEYS = """UNWIND $rows AS row MATCH (s:Subject {source: row[0], id: row[1]}) SET s.key = row[2]"""
-_SOURCES = """MATCH (x:Staged {import: $number}) WHERE x.seq < 9223372036854775807
+_SOURCES = """MATCH (x:Staged {import: $number}) WHERE x.n <= $last AND x.seq < 9223372036854775807
   WITH x.source AS source, max(x.seq) + 1 AS next
   MATCH (o:Source {name: source}) WHERE o.next_seq < next SET o.next_seq = next"""
-_MESSAGES = """MATCH (x:Staged {import: $number})
+_MESSAGES = """MATCH (x:Staged {import: $number}) WHERE x.n <= $last
   MATCH (s:Subject {source: x.source, id: x.subject})
   SET x:Message, x:Moved, x.key = x.n + $offset
   REMOVE x:Staged, x.import, x.n, x.file, x.line

@@ -40,7 +40,6 @@ INDEXES: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("Message", ("at_us", "seq", "id")),
     ("Message", ("source", "subject", "at_us")),
     ("Message", ("source", "thread")),
-    ("Message", ("key",)),
     ("Change", ("detection",)),
     ("Change", ("told",)),
     ("Verdict", ("detection",)),
