@@ -40,6 +40,7 @@ INDEXES: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("Message", ("at_us", "seq", "id")),
     ("Message", ("source", "subject", "at_us")),
     ("Message", ("source", "thread")),
+    ("Staged", ("import", "n")),
     ("Change", ("detection",)),
     ("Change", ("told",)),
     ("Verdict", ("detection",)),
