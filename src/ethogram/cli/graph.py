@@ -1,4 +1,4 @@
-"""`ethogram graph`: prepare a graph in Neo4j."""
+"""`ethogram store init`, or `graph init`: prepare a graph in Neo4j."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from .output import emit
 
 
 def init(store: o.StoreUrl, as_json: o.AsJson = False, config: o.Config = "") -> None:
-    """Add constraints, indicators and patterns to a graph, once each."""
+    """Add constraints, indicators and patterns to a graph in Neo4j."""
     from ..app.analyze import load_library
     from ..app.graph import init_graph
 

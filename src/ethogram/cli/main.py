@@ -81,6 +81,7 @@ COMMANDS: Mapping[str, Mapping[str, Target]] = {
         "store": Group(
             "Import, inspect, copy, export and purge stored events.",
             import_="store:import_files",
+            init="graph:init",
             info="store:info",
             history="questions:history",
             who="questions:who",
@@ -92,7 +93,6 @@ COMMANDS: Mapping[str, Mapping[str, Target]] = {
             export_subject="store:export_subject",
             purge="store:purge",
         ),
-        "graph": Group("Prepare a graph in Neo4j.", init="graph:init"),
     },
     "Judge": {
         "learn": "verdict:learn",
@@ -117,11 +117,14 @@ COMMANDS: Mapping[str, Mapping[str, Target]] = {
     },
 }
 """Panel of the help -> command -> its function, as `module:function`."""
+ALIASES = {("graph", "init"): ("store", "init")}
+"""Names of commands in other designs."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; the exit code (see cli/errors.py). `argv` defaults to the command line's."""
-    return run(build_app, "ethogram", list(sys.argv[1:] if argv is None else argv))
+    args = list(sys.argv[1:] if argv is None else argv)
+    return run(build_app, "ethogram", [*ALIASES.get(tuple(args[:2]), args[:2]), *args[2:]])
 
 
 def run(build: Callable[[], click.Command], name: str, args: list[str]) -> int:
