@@ -103,6 +103,7 @@ RECORDS: dict[str, str] = {
     "alike": "app.questions:Alike",
     "early_sign": "app.questions:EarlySign",
     "group": "app.questions:ActingGroup",
+    "graph": "app.graph:GraphReady",
     "why": "app.explain:Why",
     "progress": "app.subject:Progress",
     "pattern_row": "patterns.listing:PatternRow",

@@ -94,6 +94,7 @@ COMMANDS: Mapping[str, Mapping[str, Target]] = {
         "store": Group(
             "Import, inspect, copy, export and purge stored events.",
             import_="store:import_files",
+            init="graph:init",
             info="store:info",
             history="questions:history",
             who="questions:who",
@@ -129,11 +130,14 @@ COMMANDS: Mapping[str, Mapping[str, Target]] = {
     },
 }
 """Panel of the help -> command -> its function, as `module:function`."""
+ALIASES: Mapping[tuple[str, ...], tuple[str, ...]] = {("graph", "init"): ("store", "init")}
+"""Names of commands in other designs."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; the exit code (see cli/errors.py). `argv` defaults to the command line's."""
-    return run(build_app, "ethogram", list(sys.argv[1:] if argv is None else argv))
+    args = list(sys.argv[1:] if argv is None else argv)
+    return run(build_app, "ethogram", [*ALIASES.get(tuple(args[:2]), tuple(args[:2])), *args[2:]])
 
 
 def run(build: Callable[[], click.Command], name: str, args: list[str]) -> int:
