@@ -168,6 +168,38 @@ def ranked(detections: Iterable[Detection]) -> list[Detection]:
     return sorted(detections, key=lambda detection: (-rank(detection.severity), detection.order))
 
 
+def by_cause(detections: Iterable[Detection]) -> list[tuple[Detection, tuple[Detection, ...]]]:
+    """Detections in their order, each with later ones of the same cause at the same time and place.
+
+    A loop and the error it meets, or a drop in use and the withdrawal, are one thing that happened.
+    """
+    groups: list[tuple[Detection, list[Detection]]] = []
+    places: dict[tuple[object, ...], list[int]] = {}
+    for detection in detections:
+        cause = detection.cause or detection.pattern
+        key = (detection.source, detection.subject, detection.target, detection.thread, cause)
+        known = places.setdefault(key, [])
+        own = next((n for n in known if _overlap(groups[n][0], detection)), None)
+        if own is None:
+            known.append(len(groups))
+            groups.append((detection, []))
+        else:
+            groups[own][1].append(detection)
+    return [(first, tuple(others)) for first, others in groups]
+
+
+def _overlap(a: Detection, b: Detection) -> bool:
+    first, second = sorted((a, b), key=lambda detection: detection.opened_at)
+    return first.closed_at is None or second.opened_at <= first.closed_at
+
+
+def also_text(detection: Detection, others: Iterable[Detection]) -> str:
+    """The other names of one cause: ' (also Action loop)'; '' without any."""
+    names = dict.fromkeys(title_of(other) for other in others)
+    names.pop(title_of(detection), None)
+    return f" (also {', '.join(names)})" if names else ""
+
+
 def by_severity(detections: Iterable[Detection]) -> str:
     """Counts by severity, highest first.
 
