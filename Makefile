@@ -39,7 +39,7 @@ bench: $(VENV)/.dev
 
 env: $(VENV)/.dev
 
-# The browser that the tests open reports in. Who is not root installs it, or those tests are left out.
+# The browser and the database of the tests. Who is not root installs them, or those tests are left out.
 servers:
 	@tools/servers.sh
 

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import atexit
 import os
+import secrets
 import shutil
 import signal
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack
+from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
 
+import servers
 from ethogram import registry
 
 settings.register_profile("short", derandomize=True, deadline=None, max_examples=100)
@@ -46,3 +51,41 @@ def interruptible() -> Iterator[None]:
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
+
+
+# --- servers --------------------------------------------------------------------------------
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if not hasattr(config, "workerinput"):
+        servers.begin()
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    if not hasattr(config, "workerinput"):
+        servers.end()
+
+
+@pytest.fixture
+def new_url(tmp_path: Path) -> Iterator[Callable[[str], str]]:
+    """A function that returns the URL for a new store of a kind; what it is in goes after the test."""
+    with ExitStack() as stack:
+
+        def make(kind: str) -> str:
+            if kind == "postgresql":
+                return stack.enter_context(servers.postgres_schema())
+            return f"{kind}:///{tmp_path}/{secrets.token_hex(4)}.db"
+
+        yield make
+
+
+@pytest.fixture
+def new_store(new_url: Callable[[str], str]) -> Callable[[str], AbstractContextManager[Any]]:
+    """A function that makes an empty store of a kind."""
+
+    def make(kind: str) -> AbstractContextManager[Any]:
+        from ethogram.store import open_store
+
+        return open_store(new_url(kind), create=True)
+
+    return make

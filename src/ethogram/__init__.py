@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from .agents.guard import Advice, RunGuard
     from .app.analyze import analyze
     from .app.conversation import Conversation, ConversationState
+    from .app.findings import detections
     from .app.judging.assess import assess, assess_each
     from .app.judging.risk import SubjectRisk, subject_risk, subject_risks
     from .app.result import Analysis
@@ -78,6 +79,7 @@ __all__ = [
     "context_coherence",
     "detect_escalation_shape",
     "detect_information_gathering",
+    "detections",
     "errors",
     "fuse",
     "get_risk_signals",
@@ -100,6 +102,7 @@ _HOMES = {
         "agents.guard": "Advice RunGuard",
         "app.analyze": "Analysis analyze",
         "app.conversation": "Conversation ConversationState",
+        "app.findings": "detections",
         "app.judging.assess": "assess assess_each",
         "app.judging.risk": "SubjectRisk subject_risk subject_risks",
         "app.watch": "Watch",

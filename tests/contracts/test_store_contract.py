@@ -7,7 +7,6 @@ import json
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 import pytest
 
@@ -15,8 +14,10 @@ from ethogram import registry
 from ethogram.errors import BadUsage, Conflict
 from ethogram.models import Detection, Event, Evidence, Reading, Verdict
 from ethogram.risk.verdicts import Counts, Slot
-from ethogram.store import Store
-from ethogram.store.records import Clashes, Staged, Swept, SweptDetection, Try
+from ethogram.store import Store, contract
+from ethogram.store.records import Clashes, LinkRow, SharedRow, ShownRow, Staged, Swept, SweptDetection, Try
+from ethogram.store.schema import PORTABLE
+from ethogram.usage.records import UsageLook
 
 NAMES = registry.stores.names()
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -24,9 +25,8 @@ HOUR = timedelta(hours=1)
 
 
 @pytest.fixture(params=NAMES)
-def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
-    # A store on a server would take its address from the environment here.
-    with registry.stores.get(request.param)(f"{request.param}:///{tmp_path}/store", create=True) as opened:
+def store(request: pytest.FixtureRequest, new_store) -> Iterator[Store]:
+    with new_store(request.param) as opened:
         yield opened
 
 
@@ -69,6 +69,16 @@ def test_there_are_stores_and_each_says_what_it_is():
     assert NAMES
     for name in NAMES:
         assert len((inspect.getdoc(registry.stores.get(name)) or "").partition("\n")[0]) > 10
+
+
+def test_a_store_has_every_method_of_the_contract_with_the_same_parameters():
+    names = [name for name in vars(contract.Store) if not name.startswith("_")]
+    for store in NAMES:
+        for name in (*names, "__enter__", "__exit__"):
+            own, promised = getattr(registry.stores.get(store), name), getattr(contract.Store, name)
+            assert list(inspect.signature(own).parameters.values()) == list(
+                inspect.signature(promised).parameters.values()
+            ), (store, name)
 
 
 def test_an_event_comes_back_as_it_was(store):
@@ -499,3 +509,126 @@ def test_a_purge_before_a_moment_takes_the_states_that_were_saved_before_it(stor
     assert [item.key for item in store.states_of("ann")] == ["new"]
     assert store.purge(before=NOON + HOUR).states == 1
     assert [item.key for item in store.states_of("ann")] == ["new"]
+
+
+# --- questions and moving -------------------------------------------------------------------
+
+
+def test_links_count_events_by_subject_target_and_kind(store):
+    store.add(
+        [
+            event("a", target="bo", kind="message"),
+            event("b", 1, target="bo", kind="message"),
+            event("c", 2, target="bo", kind="action"),
+            event("d", 3, target="cy"),
+            event("e", 4),
+            event("f", 5, subject="bo", target="ann"),
+            event("g", 6, target="bo", source="forum"),
+        ]
+    )
+    minute = timedelta(minutes=1)
+    assert store.links("ann", "bo") == [
+        LinkRow("forum", "ann", "bo", "event", 1, NOON + 6 * minute, NOON + 6 * minute),
+        LinkRow("input", "ann", "bo", "action", 1, NOON + 2 * minute, NOON + 2 * minute),
+        LinkRow("input", "ann", "bo", "message", 2, NOON, NOON + minute),
+    ]
+    assert [row[1:3] for row in store.links(target="ann")] == [("bo", "ann")]
+    assert len(store.links()) == 5
+    assert store.links("it's; DROP TABLE events --") == []
+
+
+def test_indicators_are_counted_by_subject_whoever_scored_them(store):
+    store.add(
+        [
+            event("a", readings={"MAN_LOVEBOMB": 0.5, "risk": 0.9, "topic": "MAN_LOVEBOMB"}),
+            event("b", 1, readings={"MAN_LOVEBOMB": 0.75, "DEC_LIE": 0.0}, scorers={"MAN_LOVEBOMB": "m@1"}),
+            event("c", 2, subject="bo", readings={"NOT_AN_indicator": 0.5}),
+        ]
+    )
+    store.add_readings(("input", "c"), [Reading("DEC_LIE", 0.25, "m@2"), Reading("DEC_LIE", 0.5, "m@3")])
+    assert store.shown() == [
+        ShownRow("input", "ann", "MAN_LOVEBOMB", 2, NOON, 0.75),
+        ShownRow("input", "bo", "DEC_LIE", 1, NOON + timedelta(minutes=2), 0.5),
+    ]
+
+
+def test_what_several_subjects_have_in_common(store):
+    store.add(
+        [
+            event("a", 2, target="x", text="Buy now"),
+            event("b", 1, subject="bo", target="x", text="Buy now"),
+            event("c", 3, target="y", text="Only ann"),
+            event("d", 4, target="y", text="Only ann"),
+            event("e", 5, subject="bo", source="forum", target="y", text="Buy now"),
+        ],
+        keep_text=True,
+    )
+    minute = timedelta(minutes=1)
+    for by, value in (("target", "x"), ("text", "Buy now")):
+        assert list(store.shared(by)) == [
+            SharedRow("input", value, "bo", "b", NOON + minute),
+            SharedRow("input", value, "ann", "a", NOON + 2 * minute),
+        ]
+
+
+@pytest.fixture(params=NAMES)
+def other(request: pytest.FixtureRequest, new_store) -> Iterator[Store]:
+    with new_store(request.param) as opened:
+        yield opened
+
+
+def fill(store: Store) -> None:
+    """Something in every table that is copied."""
+    store.make_private(7, 2**62)
+    store.add([event("gone", subject="zed")])
+    store.purge(before=NOON + timedelta(seconds=1))
+    of = store.begin_import("k", {}, NOON)
+    later = (Reading("length", 4.0, "length@1"),)
+    of, _ = store.stage(of, [Staged(event("a", 1, target="bo", thread="t"), 0, 1, later)], {})
+    store.finish_import(of, {"input": {"risk": "number"}}, files={"h": 1}, options="o", at=NOON)
+    store.add([event("b", 2, text="caf\u00e9 \U0001f600", readings={"risk": 0.5})], keep_text=True)
+    kept(store, found("d1"), found("d2"), found("d3", state="closed"))
+    store.mark_reported([store.unreported()[0].key])
+    store.add_verdicts([said(of="d1"), said(of="d2", days=9)])
+    store.settle_verdicts(NOON + HOUR)
+    store.add_try(Try(NOON, "loop", "v1", "abc", {"n": 1}))
+    rows = store.touched("s", "v", NOON + HOUR)
+    store.save_sweep("s", "v", NOON + HOUR, swept=[Swept(row.who, row.changed, 5) for row in rows])
+    store.close_sweep("s", "v", NOON + HOUR, NOON + HOUR)
+    store.save_state("conversation", "c", b"{}\xff", NOON, subject="ann")
+    store.add_looks([UsageLook(NOON, "export", "ann", "kim", "asked")])
+
+
+def contents(store: Store) -> dict[str, list[tuple]]:
+    rows: dict[str, list[tuple]] = {name: [] for name in PORTABLE}
+    for name, batch in store.dump():
+        rows[name] += batch
+    return {name: sorted(own, key=repr) for name, own in rows.items()}
+
+
+def test_a_copy_has_every_row_and_goes_on_as_the_original_would(store, other):
+    fill(store)
+    before = contents(store)
+    assert [name for name, rows in before.items() if not rows] == []
+    other.load(store.dump())
+    assert contents(other) == before
+    assert list(other.events()) == list(store.events())
+    for copy in (store, other):
+        copy.add([event("late", 1, subject="cy"), event("c", 3)])
+        kept(copy, found("d4"))
+        copy.add_verdicts([said(of="d4")])
+        copy.add_try(Try(NOON, "loop", "v1", "abc", {"n": 2}))
+        copy.add_looks([UsageLook(NOON, "export", "bo", "kim", "")])
+    for name in ("subjects", "detections", "unreported", "verdicts", "settled_verdicts", "tries", "looks"):
+        assert getattr(other, name)() == getattr(store, name)(), name
+    assert list(other.events()) == list(store.events())
+    assert other.touched("s", "v", NOON + HOUR) == store.touched("s", "v", NOON + HOUR)
+
+
+def test_a_copy_into_a_store_with_events_is_refused_and_changes_nothing(store, other):
+    fill(store)
+    other.add([event("own")])
+    before = contents(other)
+    with pytest.raises(BadUsage, match="has events already: copy into a new store"):
+        other.load(store.dump())
+    assert contents(other) == before

@@ -58,10 +58,10 @@ class Followed:
     source: tuple[int, str] = (0, "")
 
     def add(self, turn: ChatTurn) -> Scored:
+        before = self.conversation.risk
         state = self.conversation.turn(turn.text, role=turn.role, at=turn.at)
-        before = self.risks[-1] if self.risks else 0.0
         self.risks.append(state.risk)
-        number = len(self.risks)
+        number = state.turn
         self.users += turn.role == "user"
         self.mode = state.mode.name
         for name in WATCHED[: state.mode]:
@@ -76,10 +76,19 @@ class Followed:
 
 
 def follow(turns: Iterable[ChatTurn], make: Make, followed: dict[str, Followed]) -> Iterator[Scored]:
-    """Score turns as they come; `followed` receives the conversations in order of their start."""
+    """Score turns as they come; `followed` receives the conversations in order of their start.
+
+    A conversation that a store knows continues: as many turns as it had are skipped.
+    """
+    known: dict[str, int] = {}
     for turn in turns:
         if turn.thread not in followed:
-            followed[turn.thread] = Followed(make(turn.thread, turn.subject), turn.subject)
+            conversation = make(turn.thread, turn.subject)
+            followed[turn.thread] = Followed(conversation, turn.subject, mode=conversation.mode.name)
+            known[turn.thread] = conversation.turns
+        if known[turn.thread]:
+            known[turn.thread] -= 1
+            continue
         yield followed[turn.thread].add(turn)
 
 
@@ -173,15 +182,15 @@ def turn_record(scored: Scored, *, excerpts: bool = False) -> dict[str, Any]:
 
 
 def summary_record(name: str, followed: Followed) -> dict[str, Any]:
-    modes = [mode for mode in WATCHED if mode in followed.first]
+    modes = [mode for mode in WATCHED if mode in followed.first or mode == followed.mode]
     return ChatSummary(
         conversation=name,
         subject=followed.subject,
-        turns=len(followed.risks),
+        turns=followed.conversation.turns,
         user_turns=followed.users,
-        risk=followed.risks[-1],
+        risk=followed.conversation.risk,
         mode=followed.mode,
-        highest_risk=max(followed.risks),
+        highest_risk=max(followed.risks, default=followed.conversation.risk),
         highest_mode=modes[-1] if modes else "SAFE",
         first=dict(followed.first),
         patterns=dict(followed.patterns),

@@ -28,6 +28,7 @@ from ..signals.base import Unmeasured
 from ..signals.chat import meaning_of, tuning_of, values_of
 from ..store.records import TALKS, Store
 from .analyze import overlaid_patterns
+from .changes import save_found
 from .confirmation import CONFIRMED, MOST_TURNS, NOT_CONFIRMED, Confirmer, confirmer_of
 from .watch import Watch
 
@@ -213,6 +214,11 @@ class TurnWatch:
             self._last = max(at, min(self._last, LAST - TICK) + TICK)
         return self._last
 
+    @property
+    def timed(self) -> bool:
+        """Whether a turn had a time."""
+        return self._timed
+
     def save(self) -> dict[str, Any]:
         """The state as JSON's own types."""
         last = None if self._last is None else micros(self._last)
@@ -230,8 +236,8 @@ class Conversation:
 
     `embedder`: static (included), onnx:FOLDER, openai:MODEL@URL, None, or an object with `name` and
     `embed`; the settings name the default. `patterns` make detections; by default those of conversations
-    that are on. `store`, an open store or a file's path, saves the state after every turn; a conversation
-    of that id continues where it was. `memory` remembers the subject's risky topics from one conversation to
+    that are on. `store`, an open store or a file's path, saves the state and the detections after every
+    turn; a conversation of that id continues where it was. `memory` remembers the subject's risky topics from one conversation to
     the next, in the store. `evaluator`, a language model by name or object, is asked about a turn that would
     reach SUSPECT; unless it confirms that the turn asks for harm the mode stays at ELEVATED. `budget` is in
     dollars, for all questions of this object. Safe for several threads. Only one object at a time should
@@ -334,6 +340,8 @@ class Conversation:
         if who == "user":
             detections = self._watch.observe(values_of(outcome, was_refused), when)
         if self._store is not None:
+            if detections:
+                save_found(self._store, detections, when or self._clock(), timed=self._watch.timed)
             self._save(self._store, when or self._clock())
         if self._confirmer:
             self._texts = texts

@@ -53,11 +53,13 @@ def gather(
     *,
     memory: int,
     imported: Imported | None = None,
+    scorers: Mapping[str, str] | None = None,
 ) -> Batch | OnDisk:
     """All events of a store, with the counts of an import into it: in memory, or on disk if too many.
 
-    The caller closes what is on disk.
+    Readings by the wanted `scorers` come before others. The caller closes what is on disk.
     """
+    wanted: dict[str, Any] = {"scorers": scorers or {}}
     without, subjects = not_read(programs), store.subjects()
     count = sum(subject.events for subject in subjects)
     timed = all(source.timed for source in store.sources().values())
@@ -67,10 +69,12 @@ def gather(
         counts = {name: getattr(imported, name) for name in names}
         counts |= {"bad": imported.faults, "bad_count": imported.bad}
     if count * IN_MEMORY <= memory:
-        return Batch(store.columns(without=without), timed=timed, **counts)
+        return Batch(store.columns(without=without, **wanted), timed=timed, **counts)
     from .out_of_core import in_buckets
 
-    pieces = (store.columns([row.who for row in chunk], without=without) for chunk in chunks(subjects))
+    pieces = (
+        store.columns([row.who for row in chunk], without=without, **wanted) for chunk in chunks(subjects)
+    )
     events = chain.from_iterable(pieces)
     buckets = in_buckets(events, min(200, max(8, count // IN_BUCKET)))
     return OnDisk(EventsOnDisk(buckets), timed=timed, **counts)

@@ -189,7 +189,7 @@ def subject_context(
         for program in (() if library is None else library.programs)
         if library is not None and library.is_chosen(program) and isinstance(program.body, SequenceProgram)
     ]
-    stored = list(store.events([(source, name)], until=as_of))
+    stored = list(store.events([(source, name)], until=as_of, scorers=settings.scorers))
     events, _, _ = scored_events(stored, programs, settings)
     detections = [
         item
@@ -244,18 +244,19 @@ def _signal(name: str, values: list[Value], last: int) -> SignalContext:
 
 
 def find_subject(store: Store, name: str, source: str | None = None) -> SubjectRow:
-    """The subject of that name; BadUsage where there is none, or one in each of several sources."""
-    rows = store.subjects(name, source)
+    """The subject of that name, with events or detections; BadUsage where there is none, or one in each of several sources."""
+    rows = [*store.subjects(name, source), *store.detected_subjects(name, source)]
     if len(rows) == 1:
         return rows[0]
     if rows:
         sources = ", ".join(item.source for item in rows)
         raise BadUsage(f"{name!r:.80} is a subject of several sources ({sources}): choose one with --source")
-    every = [source.name for source in store.sources().values()]
+    found = store.detected_subjects()
+    every = sorted({*store.sources(), *(row.source for row in found)})
     if source is not None and source not in every:
         near = did_you_mean(source, every) or f": expected one of {', '.join(every[:5])}"
         raise BadUsage(f"no source {source!r:.80} in the store{near}")
-    known = [subject.name for subject in store.subjects(source=source)]
+    known = [row.name for row in (*store.subjects(), *found) if source in (None, row.source)]
     raise BadUsage(f"no subject {name!r:.80} in the store{did_you_mean(name, known)}")
 
 

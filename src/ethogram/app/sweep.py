@@ -26,6 +26,7 @@ from ..models.slotted import dataclass, replace
 from ..patterns.library import Library
 from ..signals import Options, plan
 from ..store.records import Change, Held, Store, SubjectRow, Swept, SweptDetection, Who
+from .changes import compare
 from .readings import Copies, has_bare_steps, needed, reads_steps, reads_text, said_again, scored_events
 from .stored_events import chunks, mutes_in, not_read
 
@@ -125,7 +126,11 @@ class SweepJob:
         whose: set[Who] = {item.who for item in chunk}
         # Readings of these subjects may depend on what others did in a thread.
         events = self.store.columns(
-            whose, until=self.as_of, mates=self.reads_threads, without=not_read(self.programs)
+            whose,
+            until=self.as_of,
+            mates=self.reads_threads,
+            without=not_read(self.programs),
+            scorers=self.settings.scorers,
         )
         if copies:
             keys = events.values("source", "id")
@@ -264,47 +269,6 @@ def mute_changes(done: Sweep, entries: Sequence[Mute], store: Store, now: dateti
     muted = tuple(change for change in done.changes if muting(change.detection))
     changes = tuple(change for change in done.changes if change not in muted)
     return replace(done, changes=changes, muted=muted)
-
-
-def compare(
-    saved: Iterable[Detection],
-    detections: Iterable[Detection],
-    programs: Sequence[Program],
-    purged_before: int | None = None,
-) -> Iterator[tuple[str, Detection]]:
-    """Each change with the detection as it is now; '' for one that only grew.
-
-    A saved detection that is not among the new ones was undone by late events (withdrawn) or by another
-    version of the pattern (superseded). One that began before events were purged stays as it was.
-    """
-    versions = {program.name: program.version for program in programs}
-    before = {item.id: item for item in saved}
-    now = {item.id: item for item in detections}
-    for item in now.values():
-        yield from ((change, item) for change in changes_of(before.get(item.id), item))
-    for item in before.values():
-        if item.id in now or item.state not in STANDING:
-            continue
-        if purged_before is not None and micros(item.opened_at) < purged_before:
-            continue
-        state = "withdrawn" if item.version == versions.get(item.pattern) else "superseded"
-        yield state, replace(item, state=state)
-
-
-def changes_of(before: Detection | None, now: Detection) -> list[str]:
-    """What happened to a detection: '' where it only grew, nothing where it is the same."""
-    if before is None:
-        return ["new"]
-    if before.state not in STANDING:
-        return ["found again"]
-    changes = []
-    if rank(now.severity) > rank(before.severity):
-        changes.append("risen")
-    if before.state == "opened" and now.state == "closed":
-        changes.append("closed")
-    if not changes and before.to_dict() != now.to_dict():
-        changes.append("")
-    return changes
 
 
 def next_due(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Annotated
 
 import click
@@ -52,12 +53,18 @@ def analyze(
     )
     moment, loaded = options.moment(), options.loaded()
     settings, library = loaded.settings, load_library(patterns or None, loaded)
-    progress = Progress()
+    progress, scored = Progress(), None
     evaluate = scoring.make(evaluator, settings, library, progress)
     if store:
         from .store import gather_stored, with_probabilities
 
-        gathered = gather_stored(store, options, library, settings, keep_text=keep_text)
+        gathered, scored = gather_stored(
+            store, options, library, settings, keep_text=keep_text, evaluate=evaluate
+        )
+        if scored is not None:
+            from ..app.evaluation.scoring import settings_for
+
+            evaluate, settings = None, settings_for(settings, scored.scorer)
     else:
         gathered = options.gather(library, settings, progress)
     with o.held(gathered):
@@ -68,6 +75,8 @@ def analyze(
             analysis = analyze_gathered(
                 gathered, library, as_of=moment, settings=settings, traced=bool(html), evaluate=evaluate
             )
+            if scored is not None:
+                analysis = replace(analysis, evaluated=scored.to_dict())
             analysis = mute(analysis, options.mutes(loaded, untrusted=True), events, now=o.now())
             if store:
                 analysis = with_probabilities(analysis, store, settings)

@@ -29,6 +29,7 @@ def chat(
     embedder: Embedder = "",
     evaluator: Annotated[str, o.opt("Confirm SUSPECT with anthropic or openai.", metavar="NAME")] = "",
     budget: o.Budget = None,
+    store: Annotated[str, o.opt("Save states and detections in this store.", metavar="URL")] = "",
     config: o.Config = "",
 ) -> None:
     """Score a conversation turn by turn: mode, risk, and the reasons.
@@ -37,7 +38,7 @@ def chat(
     """
     limit = mode_of(fail_on)
     check_page(html, [path])
-    make = maker(embedder, config, evaluator, budget)
+    make = maker(embedder, config, evaluator, budget, store)
     followed: dict[str, Followed] = {}
     turns: list[Scored] = []
     writer = TurnWriter(signals=signals, excerpts=excerpts)
@@ -70,8 +71,10 @@ def chat(
         raise click.exceptions.Exit(o.FAIL)
 
 
-def maker(embedder: str, config: str, evaluator: str = "", budget: float | None = None) -> Make:
-    """What makes a conversation, with the settings and the embedder that is named."""
+def maker(
+    embedder: str, config: str, evaluator: str = "", budget: float | None = None, store: str = ""
+) -> Make:
+    """What makes a conversation, with the settings, the embedder and the store that are named."""
     import ethogram
 
     from ..app.confirmation import confirmer_of
@@ -79,6 +82,13 @@ def maker(embedder: str, config: str, evaluator: str = "", budget: float | None 
     settings = o.load_config(config).settings
     confirmer = confirmer_of(evaluator or None, budget, settings)
     options: dict[str, Any] = {"embedder": None if embedder == "none" else embedder} if embedder else {}
+
+    if store:
+        from ..store import open_store
+
+        # Closed with the command.
+        opened = open_store(store, create=True)
+        options["store"] = click.get_current_context().with_resource(opened)
 
     def make(name: str, subject: str) -> ethogram.Conversation:
         return ethogram.Conversation(name, subject=subject, settings=settings, evaluator=confirmer, **options)

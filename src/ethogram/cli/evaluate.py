@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Iterator
+from contextlib import ExitStack
 from dataclasses import replace
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import click
 
@@ -12,6 +14,7 @@ from ..app.analyze import load_library
 from ..app.evaluation.records import EvaluationRecord, NotMeasuredRecord
 from ..app.evaluation.scoring import Evaluated
 from ..app.evaluation.triage import prompt_for, route_record, scan_events
+from ..errors import BadUsage
 from ..evaluators.recorded import text_digest
 from ..lexicon.triage import Route
 from ..models import Event
@@ -19,8 +22,17 @@ from ..models.redaction import mask
 from ..patterns.listing import Prompt
 from ..report.scoring import evaluation_lines, scan_lines
 from ..report.wording import printable
+from ..store import Store, open_store
 from . import options as o
 from .output import Progress, Target, write_json, write_line, write_lines
+
+if TYPE_CHECKING:
+    from ..config import Settings
+    from ..ingest import Batch
+    from ..patterns.library import Library
+
+
+NO_TEXTS = "name the files (they are scored before their texts are dropped), or import them with --keep-text"
 
 
 def scan(
@@ -61,11 +73,14 @@ def scan(
 
 
 def evaluate(
-    paths: o.Paths,
+    paths: o.Paths = o.NONE,
     evaluator: Annotated[str, o.opt("Score with local, anthropic, openai, ...", metavar="NAME")] = "",
     output: Annotated[str, o.opt("Write all events with their scores.", metavar="FILE")] = "",
     record: Annotated[str, o.opt("Write the answers, for the evaluator `recorded`.", metavar="FILE")] = "",
-    keep_text: Annotated[bool, o.opt("With --output: write the texts too.", "--keep-text")] = False,
+    store: Annotated[
+        str, o.opt("Import the files, and keep the scores in this store.", "--store", metavar="URL")
+    ] = "",
+    keep_text: Annotated[bool, o.opt("With --output or --store: keep the texts too.", "--keep-text")] = False,
     quotes: Annotated[bool, o.opt("With --json: quote the indicators, masked.", "--quotes")] = False,
     as_json: o.AsJson = False,
     as_of: o.AsOf = "",
@@ -74,13 +89,18 @@ def evaluate(
     source: o.Source = "",
     scoring: o.ScoringOptions = o.NO_SCORING,
 ) -> None:
-    """Score flagged messages: twelve traits and their indicators."""
+    """Score flagged messages: twelve traits and their indicators.
+
+    With --store the scores are kept there. Without files, messages with a stored text are scored.
+    """
+    if not paths and not store:
+        raise click.BadParameter("missing input: name files or folders of events, or a --store")
     named = (("--output", output), ("--record", record))
     targets = {name: Target(name, path, inputs=paths) for name, path in named if path}
     if len(targets) == 2 and targets["--output"].is_same(record):
         raise click.BadParameter("--output and --record must be two files")
-    if keep_text and not output:
-        raise click.BadParameter("--keep-text needs --output")
+    if keep_text and not output and not (store and paths):
+        raise click.BadParameter("--keep-text needs --output, or --store and files to import")
     if quotes and not as_json:
         raise click.BadParameter("--quotes needs --json")
     options = o.InputOptions(paths, as_of, config=config, source=source, skip_bad=skip_bad, as_json=as_json)
@@ -90,13 +110,28 @@ def evaluate(
     ask = scoring.make(evaluator, settings, library, progress)
     if ask is None:
         raise click.BadParameter("--evaluator none scores nothing: name an evaluator, like local")
-    events = options.read(library.kinds, settings, progress)
-    try:
-        scored, result = ask(events, moment)
-    finally:
-        progress.stop()
+    with o.stdin_copy(paths, store), ExitStack() as stack:
+        opened = stack.enter_context(open_store(store, create=bool(paths))) if store else None
+        if opened is not None:
+            from .store import run_import
+
+            o.note_all(opened, "evaluate")
+            if paths:
+                run_import(opened, options, settings, keep_text=keep_text)
+        events = _events(options, library, settings, opened, progress, ask.evaluator.scorer)
+        try:
+            if opened is None:
+                result = ask.evaluate(events, moment)
+            else:
+                from ..app.evaluation.stored import score
+
+                result = score(opened, events, ask, moment)
+        finally:
+            progress.stop()
     if output:
-        targets["--output"].write(_line(event, keep_text=keep_text) for event in scored.events)
+        targets["--output"].write(
+            _line(result.readings_of(event), keep_text=keep_text) for event in events.events
+        )
     if record:
         targets["--record"].write(evaluation_records(result, events.events))
     if as_json:
@@ -110,10 +145,34 @@ def evaluate(
         if output:
             by = f"--scorer {printable(result.scorer)}"
             write_line(f"events with scores: {printable(output)} (use them with {by})")
+        if store:
+            by = f"--scorer {printable(result.scorer)}"
+            write_line(f"scores kept in {printable(store)} (use them with {by})")
         if record:
             write_line(f"answers: {printable(record)}")
     result.must_not_have_stopped()
     result.must_have_scored()
+
+
+def _events(
+    options: o.InputOptions,
+    library: Library,
+    settings: Settings,
+    store: Store | None,
+    progress: Progress,
+    scorer: str,
+) -> Batch:
+    """The events of the paths or, without paths, all of the store."""
+    if options.paths:
+        if store is not None and "-" in options.paths:
+            sys.stdin.buffer.seek(0)  # a copy, see `stdin_copy`
+        return options.read(library.kinds, settings, progress)
+    from ..ingest import Batch
+
+    assert store is not None
+    if not store.has_texts():
+        raise BadUsage(f"{store.url} has no texts to score: {NO_TEXTS}")
+    return Batch(store.columns(scorers={"*": scorer}))
 
 
 def evaluation_records(

@@ -85,6 +85,7 @@ COMMANDS: Mapping[str, Mapping[str, Target]] = {
     "Store": {
         "risk": "risk:risk",
         "subject": "risk:subject",
+        "detections": "detections:detections",
         "store": Group(
             "Import, inspect, export and purge stored events.",
             import_="store:import_files",

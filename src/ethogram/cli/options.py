@@ -226,6 +226,28 @@ def held(gathered: Batch | OnDisk) -> Iterator[None]:
         yield
 
 
+@contextmanager
+def stdin_copy(paths: Sequence[str], again: object) -> Iterator[None]:
+    """Let standard input be read twice in the block, where it is one of the paths and `again` is set."""
+    if not again or "-" not in paths:
+        yield
+        return
+    import io
+    import shutil
+    import tempfile
+
+    standard = sys.stdin
+    with tempfile.TemporaryFile() as copy:
+        shutil.copyfileobj(standard.buffer, copy)
+        copy.seek(0)
+        sys.stdin = io.TextIOWrapper(copy, encoding="utf-8")
+        try:
+            yield
+        finally:
+            sys.stdin.detach()
+            sys.stdin = standard
+
+
 def latest_of(settings: Settings) -> datetime | None:
     """The latest time an event may have, by the machine's clock."""
     from ..ingest.collector import latest_time
@@ -351,9 +373,25 @@ def path_of(store: str) -> Path:
         raise BadUsage("missing --store: expected a path, like usage.db")
     if "://" not in store:
         return Path(store)
+    if not is_file(store):
+        raise BadUsage("this needs a store in a file: expected --store with a path, like usage.db")
     from ..store.sqlite import parse
 
     return parse(store)[0]
+
+
+def is_file(store: str) -> bool:
+    """Whether --store names a file, and no server."""
+    from ..store import kind_of
+
+    return kind_of(store) == "sqlite"
+
+
+def is_usage(store: str) -> bool:
+    """Whether --store names a usage store."""
+    from ..usage.store import is_usage_store
+
+    return is_file(store) and is_usage_store(path_of(store))
 
 
 # --- evaluators -----------------------------------------------------------------------------

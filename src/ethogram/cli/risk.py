@@ -210,7 +210,7 @@ def list_subjects(store: str, source: str, sort: str, *, as_json: bool) -> None:
     o.check_word("--sort", sort, tuple(SORTS))
     with open_store(store) as opened:
         o.note_all(opened, "subjects")
-        rows = opened.subjects(source=source or None)
+        rows = [*opened.subjects(source=source or None), *opened.detected_subjects(source=source or None)]
         detections = opened.detections(states=STANDING, parts=False)
         untimed = {known.name for known in opened.sources().values() if not known.timed}
     counts = Counter(

@@ -16,12 +16,12 @@ from ..report.wording import plural
 from ..store import Store, open_store
 from ..store.records import TALKS, Purged
 from ..usage.pseudonym import read_keys
-from ..usage.store import is_usage_store
 from ..usage.tables import Removed
 from . import options as o
 from .output import Progress, emit, write_json, write_line
 
 if TYPE_CHECKING:
+    from ..app.evaluation.scoring import Evaluate, Evaluated
     from ..app.importing import Imported
     from ..app.result import Analysis
     from ..config import Settings
@@ -54,7 +54,8 @@ def import_files(
     options = o.InputOptions(paths, config=config, source=source, skip_bad=skip_bad, as_json=as_json)
     if pseudonyms:
         read_keys(pseudonyms)
-        create(o.path_of(store))  # a new file that only its owner may read
+        if o.is_file(store):
+            create(o.path_of(store))  # a new file that only its owner may read
     with open_store(store, create=True) as opened:
         done = run_import(opened, options, options.settings(), keep_text=keep_text, pseudonyms=pseudonyms)
     emit([done], imported_lines(done), as_json=as_json)
@@ -88,15 +89,55 @@ def run_import(
 
 
 def gather_stored(
-    url: str, options: o.InputOptions, library: Library, settings: Settings, *, keep_text: bool = False
-) -> Batch | OnDisk:
-    """All events of a store, with the paths imported first, as `analyze` takes them."""
+    url: str,
+    options: o.InputOptions,
+    library: Library,
+    settings: Settings,
+    *,
+    keep_text: bool = False,
+    evaluate: Evaluate | None = None,
+) -> tuple[Batch | OnDisk, Evaluated | None]:
+    """All events of a store, with the paths imported first, as `analyze` takes them.
+
+    With `evaluate` the messages of the paths, or without paths those of the store, are scored before, and
+    the scores are kept in the store.
+    """
     from ..app.stored_events import gather
 
-    with open_store(url, create=bool(options.paths)) as opened:
+    with open_store(url, create=bool(options.paths)) as opened, o.stdin_copy(options.paths, evaluate):
         o.note_all(opened, "analyze")
         done = run_import(opened, options, settings, keep_text=keep_text) if options.paths else None
-        return gather(opened, library.programs, memory=settings.memory, imported=done)
+        scorers, evaluated = settings.scorers, None
+        if evaluate is not None:
+            from ..app.evaluation.scoring import settings_for
+
+            evaluated = score_stored(opened, options, library, settings, evaluate)
+            evaluated.must_not_have_stopped()
+            scorers = settings_for(settings, evaluated.scorer).scorers
+        memory = settings.memory
+        return gather(opened, library.programs, memory=memory, imported=done, scorers=scorers), evaluated
+
+
+def score_stored(
+    store: Store, options: o.InputOptions, library: Library, settings: Settings, evaluate: Evaluate
+) -> Evaluated:
+    """Score the messages of the paths, which were imported, or without paths those with a stored text."""
+    from ..app.evaluation.stored import score
+    from ..app.stored_events import gather
+
+    if options.paths:
+        if "-" in options.paths:
+            sys.stdin.buffer.seek(0)  # a copy, see `stdin_copy`
+        gathered = options.gather(library, settings, Progress())
+    elif store.has_texts():
+        scorers = {"*": evaluate.evaluator.scorer}
+        gathered = gather(store, library.programs, memory=settings.memory, scorers=scorers)
+    else:
+        from .evaluate import NO_TEXTS
+
+        raise BadUsage(f"{store.url} has no texts to score: {NO_TEXTS}")
+    with o.held(gathered):
+        return score(store, gathered, evaluate, options.moment())
 
 
 def with_probabilities(analysis: Analysis, url: str, settings: Settings) -> Analysis:
@@ -157,7 +198,7 @@ def export_subject(
     from .usage import open_tracker
 
     person = o.whom(subject, is_pseudonym)
-    if not is_usage_store(o.path_of(store)):
+    if not o.is_usage(store):
         for record in subject_records(store, person, source, key, who or o.user_name(), why):
             write_json(record)
         return
@@ -174,7 +215,8 @@ def subject_records(
 
     with open_store(store) as opened:
         name = stored_name(opened, subject, key)
-        rows = [row.who for row in opened.subjects(name, stored_source(opened, source, key) or None)]
+        of = stored_source(opened, source, key) or None
+        rows = [row.who for row in (*opened.subjects(name, of), *opened.detected_subjects(name, of))]
         states = opened.states_of(name) if source in ("", TALKS) else []
         action = "export" if rows or states else "unknown"
         note_looks(opened, action, [name], at=o.now(), who=who, why=why, subject=subject)
@@ -221,7 +263,7 @@ def purge(
         raise BadUsage("--redact needs --subject, and excludes --before")
     person, end, mentions = o.whom(subject, is_pseudonym), o.moment(before, "--before"), list[str]()
     done: Removed | Purged
-    if is_usage_store(o.path_of(store)):
+    if o.is_usage(store):
         with open_tracker(store, key, who) as tracker:
             done = tracker.purge(person or None, end, why or None)
         events = plural(done.events, "event") + (" before that time" if before else "")

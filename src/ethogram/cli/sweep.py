@@ -20,12 +20,13 @@ from ..app.sweep import sweep as run
 from ..config import Settings
 from ..errors import BadUsage
 from ..models.mute import Mute
-from ..report.coverage import untrusted_lines
+from ..report.coverage import scored_line, untrusted_lines
 from ..report.text import sweep_parts
 from ..report.wording import plural
 from ..store import Store, open_store
 from ..store.records import Change
 from . import options as o
+from .errors import warn
 from .output import Progress, flush, show, write_json, write_line
 
 
@@ -44,6 +45,10 @@ def sweep(
         bool, o.opt("Forget sweeps recorded ahead of the clock.", "--reset-clock")
     ] = False,
     scorers: o.Scorers = o.NONE,
+    evaluator: Annotated[
+        str, o.opt("Score stored texts first: local, openai, ...", metavar="NAME", panel=o.SCORING)
+    ] = "",
+    scoring: o.ScoringOptions = o.NO_SCORING,
     parameters: o.Parameters = o.NONE,
 ) -> None:
     """Check subjects with something new in a store; report changes once."""
@@ -59,8 +64,12 @@ def sweep(
         if reset_clock:
             again = plural(forget_sweeps_ahead(opened, o.now()), "subject")
             write_line(f"Forgot sweeps ahead of the clock; checking {again} again.", to=sys.stderr)
+        left = scoring.budget
         while True:
             o.note_all(opened, "sweep")
+            rest = replace(scoring, budget=left)
+            settings, spent = scored(opened, options, library, loaded.settings, evaluator, rest)
+            left = None if left is None else max(0.0, left - spent)
             with Progress().checking(f"checking what is new for {len(library)} patterns"):
                 done = run(
                     opened,
@@ -80,6 +89,39 @@ def sweep(
             if not pause:
                 return
             time.sleep(pause)
+
+
+def scored(
+    store: Store,
+    options: o.InputOptions,
+    library: Library,
+    settings: Settings,
+    evaluator: str,
+    scoring: o.ScoringOptions,
+) -> tuple[Settings, float]:
+    """The settings with the evaluator's scores counting, after it scored what is new; and what that cost.
+
+    A store without texts keeps the scores that it has.
+    """
+    progress = Progress()
+    evaluate = scoring.make(evaluator, settings, library, progress)
+    if evaluate is None:
+        return settings, 0.0
+    from ..app.evaluation.scoring import settings_for
+    from .store import score_stored
+
+    ours, spent = settings_for(settings, evaluate.evaluator.scorer), 0.0
+    if not store.has_texts():
+        warn(f"{store.url} has no texts: nothing to score; scores kept before count", as_json=options.as_json)
+        return ours, spent
+    try:
+        result = score_stored(store, options, library, settings, evaluate)
+    finally:
+        progress.stop()
+    result.must_not_have_stopped()
+    if not options.as_json:
+        write_line(scored_line(result.to_dict()), to=sys.stderr)
+    return ours, result.spent
 
 
 def muted(

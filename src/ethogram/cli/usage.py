@@ -34,7 +34,6 @@ from ..usage.records import (
 )
 from ..usage.rotation import rotate
 from ..usage.settings import Settings as Limits
-from ..usage.store import is_usage_store
 from ..usage.tracker import UsageTracker
 from . import options as o
 from .output import Progress, emit, flush, write_json, write_line, write_lines, write_text
@@ -246,7 +245,7 @@ def audit(
 ) -> None:
     """List who looked at whom, when and why, oldest first."""
     person = o.whom(subject, is_pseudonym) if subject else None
-    if is_usage_store(o.path_of(store)):
+    if o.is_usage(store):
         with open_tracker(store, key, "") as tracker:
             looks = [look.to_dict() for look in tracker.audit(person)]
     else:

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ..models.detection import base_pattern
 from .wording import clean, listed, mute_text, pairs_text, plural, ranked, title_of, until_text
@@ -103,11 +103,7 @@ def evaluated_lines(
         if waiting and batch.has_text:
             yield "Some patterns need scores of messages: add --evaluator local (offline, no key)."
         return
-    yield (
-        f"Scored by {clean(summary['scorer'])}: {summary['evaluated']:,} of "
-        f"{plural(summary['messages'], 'message')} ({summary['share']:.1%})"
-        + (f", for ${summary['spent']:.4f}" if summary["spent"] else "")
-    )
+    yield scored_line(summary)
     if summary["untrusted"]:
         yield untrusted_answers(summary["untrusted"])
     if summary["not_measured"]:
@@ -115,6 +111,15 @@ def evaluated_lines(
     if summary["not_asked"]:
         left = f"{plural(summary['not_asked'], 'message')} ({summary['stopped']})"
         yield f"Not scored yet: {left}; run the same command again to continue"
+
+
+def scored_line(summary: Mapping[str, Any]) -> str:
+    """How many messages were scored, by whom, and at what cost."""
+    return (
+        f"Scored by {clean(summary['scorer'])}: {summary['evaluated']:,} of "
+        f"{plural(summary['messages'], 'message')} ({summary['share']:.1%})"
+        + (f", for ${summary['spent']:.4f}" if summary["spent"] else "")
+    )
 
 
 def untrusted_answers(count: int) -> str:

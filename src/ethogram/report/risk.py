@@ -12,7 +12,7 @@ from ..models.detection import STANDING
 from ..risk.assessment import Assessment, Recommendation
 from ..risk.scoring import Composition
 from ..store.records import SubjectRow
-from .wording import aligned, clean, listed, pairs_text, plural, span, stamp, title_of, value_text
+from .wording import aligned, clean, listed, pairs_text, plural, span, stamp, title_of, value_text, whom
 
 SHOWN = 8
 """Lines of a part; the JSON has all."""
@@ -110,6 +110,23 @@ def ranking_lines(risks: Sequence[SubjectRisk], at: datetime | None, limit: int)
     yield from aligned(rows)
     if len(risks) > limit:
         yield f"and {len(risks) - limit:,} more (--limit)"
+
+
+def detection_lines(
+    detections: Sequence[Detection], untimed: set[str], total: int, offset: int
+) -> Iterator[str]:
+    """One line for each detection of a page, in columns."""
+    if not detections:
+        yield "No detections match." if not total else f"No detections after the first {total:,}."
+        return
+    rows = [["severity", "pattern", "who", "when", "id"]]
+    for item in detections:
+        when = span(item.opened_at, item.closed_at, timed=item.source not in untimed)
+        rows.append([item.severity, clean(item.pattern, 40), whom(item), when, item.id])
+    yield from aligned(rows)
+    last = offset + len(detections)
+    if last < total:
+        yield f"{offset + 1:,} to {last:,} of {total:,} (next: --offset {last})"
 
 
 def number(value: float) -> str:

@@ -1,33 +1,41 @@
-"""The JSON API: events in, detections, subjects and patterns out."""
+"""The JSON API: events in; detections, subjects and patterns out; verdicts, mutes, learning, removal."""
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterator
+from datetime import datetime
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Query, Request
+import msgspec
+from fastapi import APIRouter, Query, Request
 from starlette.concurrency import run_in_threadpool
-from starlette.responses import Response
+from starlette.responses import Response, StreamingResponse
 
-from ..models import Detection, rank
+from ..app.findings import find_page
+from ..app.judging import verdicts as judging
+from ..app.judging.accuracy import accuracies
+from ..app.judging.learning import judged_patterns, learn_pattern, learning_record
+from ..app.judging.risk import newest, risk_record, subject_risk, subject_risks
+from ..app.stored_events import note_looks
+from ..app.subject import find_subject, subject_context
+from ..config.settings import learning_in
+from ..errors import BadUsage
+from ..models import parse_time
 from ..models.severity import SEVERITIES
-from .guard import Refused, body_of, json_response, requires
-from .keys import ApiKey
+from .guard import Refused, body_of, json_response
+from .inbox import decide, inbox, look
+from .patterns import pattern_record, pattern_rows
+from .routes import CanAdmin, CanIngest, CanJudge, CanRead, Limit, Offset, Running, Text, person_of
 from .state import Service
 
 router = APIRouter(prefix="/v1")
-CanIngest = Annotated[ApiKey | None, Depends(requires("ingest"))]
-CanRead = Annotated[ApiKey | None, Depends(requires("read"))]
-Limit = Annotated[int, Query(ge=1, le=1000, description="The most records of a page.")]
-After = Annotated[str, Query(description="The id of the last record of the page before.", max_length=200)]
+MANY = 64 * 1024
+"""Bytes of a JSON body that is not of events."""
+Severity = Annotated[str | None, Query(pattern=f"^({'|'.join(SEVERITIES)})$")]
 
 
-def service_of(request: Request) -> Service:
-    service: Service = request.app.state.service
-    return service
-
-
-Running = Annotated[Service, Depends(service_of)]
+# --- in -------------------------------------------------------------------------------------
 
 
 @router.post("/events")
@@ -44,70 +52,245 @@ async def add_events(
     stored, unless `skip_bad`.
     """
     body = await body_of(request, service.options.body_bytes)
+    return json_response(await ingest(service, body, source=source, skip_bad=skip_bad))
+
+
+async def ingest(service: Service, body: bytes, *, source: str, skip_bad: bool = False) -> dict[str, Any]:
+    """Store the events of a body, and say how many are new; on return they are stored."""
     now = service.now()
     received = await run_in_threadpool(
         service.intake.read, body, service.writer.kinds, source=source, now=now, skip_bad=skip_bad
     )
     added = await asyncio.wrap_future(service.writer.submit(received, now))
-    return json_response(
-        {
-            "record": "ingested",
-            "added": added.added,
-            "repeated": added.repeated + received.repeated,
-            "skipped": dict(received.skipped),
-            "faults": [fault.to_dict() for fault in received.faults],
-        }
-    )
+    return {
+        "record": "ingested",
+        "added": added.added,
+        "repeated": added.repeated + received.repeated,
+        "skipped": dict(received.skipped),
+        "faults": [fault.to_dict() for fault in received.faults],
+    }
+
+
+# --- detections -----------------------------------------------------------------------------
 
 
 @router.get("/detections")
 def list_detections(
     service: Running,
     key: CanRead,
-    pattern: str | None = None,
-    subject: str | None = None,
-    severity: Annotated[str | None, Query(pattern=f"^({'|'.join(SEVERITIES)})$")] = None,
-    state: Annotated[str | None, Query(pattern="^(opened|closed|withdrawn|superseded)$")] = None,
+    pattern: Text = None,
+    subject: Text = None,
+    source: Text = None,
+    severity: Severity = None,
+    since: Text = None,
     limit: Limit = 100,
-    after: After = "",
+    offset: Offset = 0,
 ) -> Response:
-    """Detections, the newest first."""
-    found = service.store.detections(
-        patterns=None if pattern is None else [pattern],
-        states=None if state is None else [state],
-        parts=False,
+    """Standing detections, the newest first."""
+    page = find_page(
+        service.store,
+        pattern=pattern,
+        subject=subject,
+        source=source,
+        severity=severity,
+        since=None if since is None else moment(since, "since"),
+        limit=limit,
+        offset=offset,
+        settings=service.settings,
     )
-    kept = [
-        item
-        for item in found
-        if item.status != "shadow"
-        and (subject is None or item.subject == subject)
-        and (severity is None or rank(item.severity) >= rank(severity))
-    ]
-    kept.sort(key=lambda item: (item.detected_at, item.id), reverse=True)
-    return page(kept, limit, after)
+    service.note_look(key, "detections")
+    return json_response({"total": page.total, "detections": [item.to_dict() for item in page.detections]})
 
 
-def page(items: list[Detection], limit: int, after: str) -> Response:
-    """One page of records, and the id to ask for the next one with."""
-    start = 0
-    if after:
-        ids = [item.id for item in items]
-        if after not in ids:
-            raise Refused(404, "not_found", f"no detection {after!r:.80} to go on from")
-        start = ids.index(after) + 1
-    shown = items[start : start + limit]
-    more = shown[-1].id if start + limit < len(items) else None
-    return json_response({"detections": [item.to_dict() for item in shown], "next": more})
+def moment(text: str, name: str) -> datetime:
+    """The time of a parameter; BadUsage where it is none."""
+    try:
+        return parse_time(text)
+    except ValueError as error:
+        raise BadUsage(f"{name}: {error}") from None
 
 
 @router.get("/detections/{id}")
 def show_detection(service: Running, key: CanRead, id: str) -> Response:  # noqa: A002
     """One detection with its changes and verdicts."""
-    found = service.store.detections(ids=[id])
-    if not found:
-        raise Refused(404, "not_found", f"no detection {id!r:.80}")
-    record: dict[str, Any] = found[0].to_dict()
+    detection = judging.find_detection(service.store, id)
+    service.note_look(key, "detection", detection.subject)
+    record: dict[str, Any] = detection.to_dict()
     record["changes"] = service.store.history(id)
     record["verdicts"] = [verdict.to_dict() for verdict in service.store.verdicts(id)]
     return json_response(record)
+
+
+class VerdictBody(msgspec.Struct, forbid_unknown_fields=True):
+    """A judgement of a detection."""
+
+    verdict: str
+    why: str = ""
+    blind: bool = False
+
+
+class TriageBody(msgspec.Struct, forbid_unknown_fields=True):
+    """What is decided about a detection; what is left out stays as it is."""
+
+    muted: str | msgspec.UnsetType = msgspec.UNSET
+    assigned: str | msgspec.UnsetType = msgspec.UNSET
+    note: str | msgspec.UnsetType = msgspec.UNSET
+
+
+async def read_json(request: Request, kind: Any) -> Any:
+    """The JSON body as a record; Refused where it is none."""
+    body = await body_of(request, MANY)
+    try:
+        return msgspec.json.decode(body, type=kind)
+    except msgspec.DecodeError as error:
+        raise Refused(400, "bad_request", f"invalid body: {error}") from None
+
+
+@router.post("/detections/{id}/verdict")
+async def judge(request: Request, service: Running, key: CanJudge, id: str) -> Response:  # noqa: A002
+    """Judge a detection: {"verdict": "confirmed" | "false_alarm", "why": ""}."""
+    body: VerdictBody = await read_json(request, VerdictBody)
+    saved = await run_in_threadpool(save_verdict, service, person_of(key), id, body)
+    return json_response(saved.to_dict())
+
+
+def save_verdict(service: Service, by: str, id: str, body: VerdictBody) -> Any:  # noqa: A002
+    """Check and save a verdict on a detection."""
+    at = service.now()
+    given = judging.VerdictInput(body.verdict, by, at, id, body.why, body.blind)
+    checked = judging.check_verdict(service.store, given, service.settings, now=at)
+    judging.save_verdicts(service.store, [checked])
+    return checked
+
+
+@router.post("/detections/{id}/triage")
+async def triage(request: Request, service: Running, key: CanJudge, id: str) -> Response:  # noqa: A002
+    """Mute (forever, or until it escalates), assign or annotate a detection."""
+    body: TriageBody = await read_json(request, TriageBody)
+    changes = {
+        name: value for name, value in msgspec.structs.asdict(body).items() if value is not msgspec.UNSET
+    }
+
+    def save() -> Any:
+        detection = judging.find_detection(service.store, id)
+        return decide(service.store, detection, person_of(key), service.now(), **changes)
+
+    return json_response((await run_in_threadpool(save)).to_dict())
+
+
+@router.get("/inbox")
+def show_inbox(service: Running, key: CanRead, limit: Limit = 100) -> Response:
+    """What changed since you looked, ranked; then what goes on, was judged, and is muted."""
+    service.note_look(key, "inbox")
+    items = inbox(service.store, person_of(key), limit=limit)
+    return json_response({"items": [item.to_dict() for item in items]})
+
+
+@router.post("/inbox/seen")
+def seen(service: Running, key: CanRead) -> Response:
+    """Note that you have seen everything up to now."""
+    now = service.now()
+    look(service.store, person_of(key), now)
+    return json_response({"record": "look", "at": now})
+
+
+# --- subjects -------------------------------------------------------------------------------
+
+
+@router.get("/subjects")
+def list_subjects(
+    service: Running, key: CanRead, source: Text = None, limit: Limit = 100, offset: Offset = 0
+) -> Response:
+    """Subjects with detections that count, by risk, the highest first."""
+    service.note_look(key, "risk")
+    risks = subject_risks(service.store, source=source, settings=service.settings)
+    page = [risk.to_dict() for risk in risks[offset : offset + limit]]
+    return json_response({"total": len(risks), "subjects": page})
+
+
+@router.get("/subjects/{source}/{name}")
+def show_subject(service: Running, key: CanRead, source: str, name: str) -> Response:
+    """Where a subject stands: activity, readings, detections, risk."""
+    row = find_subject(service.store, name, source)
+    service.note_look(key, "subject", name)
+    at = newest(service.store)
+    context = subject_context(
+        service.store, row.source, row.name, at, library=service.library, settings=service.settings
+    )
+    risk = subject_risk(service.store, name, source=source, as_of=at, settings=service.settings)
+    return json_response({**context.to_dict(), "risk": risk_record(risk).to_dict()})
+
+
+# --- patterns, learning ---------------------------------------------------------------------
+
+
+@router.get("/patterns")
+def list_patterns(service: Running, key: CanRead) -> Response:
+    """Every pattern, and whether it is on."""
+    return json_response({"patterns": pattern_rows(service)})
+
+
+@router.get("/patterns/{name}")
+def show_pattern(service: Running, key: CanRead, name: str) -> Response:
+    """One pattern: meaning, accuracy by verdicts, its file."""
+    return json_response(pattern_record(service, name))
+
+
+@router.get("/accuracy")
+def show_accuracy(service: Running, key: CanRead) -> Response:
+    """How often each pattern was right, by verdicts."""
+    least = learning_in(service.settings)["accuracy_minimum"]
+    return json_response({"accuracy": [item.to_dict() for item in accuracies(service.store, minimum=least)]})
+
+
+@router.post("/learning")
+def propose(service: Running, key: CanAdmin) -> Response:
+    """What each judged pattern would learn from its verdicts. Nothing is applied."""
+    at, settings = service.now(), service.settings
+    results = [learn_pattern(service.store, name, settings, at=at) for name in judged_patterns(service.store)]
+    return json_response({"proposals": [learning_record(result).to_dict() for result in results]})
+
+
+# --- administration -------------------------------------------------------------------------
+
+
+class PurgeBody(msgspec.Struct, forbid_unknown_fields=True):
+    """What to remove for good."""
+
+    subject: str = ""
+    source: str = ""
+    before: datetime | None = None
+    redact: bool = False
+    why: str = ""
+
+
+@router.post("/purge")
+async def purge(request: Request, service: Running, key: CanAdmin) -> Response:
+    """Remove a subject, or what lies before a time, for good."""
+    body: PurgeBody = await read_json(request, PurgeBody)
+    if not body.subject and body.before is None:
+        raise Refused(400, "bad_request", "nothing to purge: expected subject, before or both")
+    if body.before is not None and body.before.tzinfo is None:
+        raise Refused(400, "bad_request", "before: expected a time with a zone")
+    whose = (body.source, body.subject) if body.source else body.subject or None
+
+    def remove() -> Any:
+        note_looks(service.store, "purge", [None], at=service.now(), who=person_of(key), why=body.why)
+        return service.store.purge(subject=whose, before=body.before, redact=body.redact)
+
+    return json_response((await run_in_threadpool(remove)).to_dict())
+
+
+@router.get("/export")
+def export(service: Running, key: CanAdmin, source: Text = None, subject: Text = None) -> StreamingResponse:
+    """All events as JSON lines, in order."""
+    service.note_look(key, "export")
+    chosen = None
+    if subject is not None or source is not None:
+        chosen = [row.who for row in service.store.subjects(subject, source)]
+
+    def lines() -> Iterator[bytes]:
+        for event in service.store.events(chosen):
+            yield msgspec.json.encode({"source": event.source, **event.to_dict()}) + b"\n"
+
+    return StreamingResponse(lines(), media_type="application/x-ndjson")

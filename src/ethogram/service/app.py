@@ -12,7 +12,7 @@ from starlette.responses import PlainTextResponse, Response
 
 from .. import __version__
 from ..errors import EthogramError
-from . import api
+from . import api, stream
 from .guard import Guard, Refused, error_response, explain
 from .state import Service
 
@@ -32,6 +32,8 @@ def create_app(service: Service) -> FastAPI:
     )  # fmt: skip
     app.state.service = service
     app.add_middleware(Guard, service=service)
+    # Before the API, whose /detections/{id} would take its path.
+    app.include_router(stream.router)
     app.include_router(api.router)
 
     @app.get("/healthz", response_class=PlainTextResponse)

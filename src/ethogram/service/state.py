@@ -9,11 +9,13 @@ from datetime import UTC, datetime
 from time import monotonic
 
 from ..app.analyze import load_library
+from ..app.stored_events import note_looks
+from ..config import Settings
 from ..patterns.library import Library
 from ..store import open_store
 from ..store.records import Added, Change
 from .intake import Intake
-from .keys import KeyRing
+from .keys import ApiKey, KeyRing
 from .options import ServeOptions
 from .sweeper import Report, Sweeper
 from .writer import Writer
@@ -36,6 +38,7 @@ class Service:
         self.written = 0
         self.sweeps = 0
         self.last_report: Report | None = None
+        self.is_closing = False
         self._listeners: list[Listener] = []
         self._lock = threading.Lock()
         self.writer = Writer(
@@ -43,7 +46,17 @@ class Service:
         )
         self.sweeper = Sweeper(options, self._swept)
 
+    @property
+    def settings(self) -> Settings:
+        return self.options.settings
+
+    def note_look(self, key: ApiKey | None, what: str, subject: str | None = None) -> None:
+        """Record in a private store who looked at what."""
+        who = "local" if key is None else key.name
+        note_looks(self.store, what, [subject], at=self.now(), who=who)
+
     def close(self) -> None:
+        self.is_closing = True
         self.writer.close()
         self.sweeper.close()
         self.store.close()

@@ -1,8 +1,8 @@
 """Stores of events, readings, detections, verdicts and states.
 
-For another database, add one file here with a class under `@store("name")` that has the methods of
-`SQLiteStore`; the part of a URL before `://` selects it, and tests/contracts/test_store_contract.py runs on
-it. Importing a store loads SQLAlchemy, which takes a quarter of a second: only commands that use a store do.
+For another database, add one file here with a class under `@store("name")` that has the methods of `Store`
+(contract.py). The part of a URL before `://` selects it; tests/contracts/test_store_contract.py runs on it.
+Importing a store loads SQLAlchemy, which takes a quarter of a second: only commands that use a store do.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from .. import registry
 from ..errors import BadUsage
-from .records import Store
+from .contract import Store
 
 __all__ = ["Store", "open_store", "store"]
 DEFAULT = "sqlite"

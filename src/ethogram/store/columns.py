@@ -16,7 +16,7 @@ from ..ingest.event_columns import MANY_SIGNALS, THIN, Coded, Column, EventColum
 from ..models import INPUT_SCORER, Event, Reading
 from ..models.slotted import replace
 from .records import Source, Who
-from .rows import COLUMNS, MARK, NOT_KEPT, STEPS, Row
+from .rows import COLUMNS, MARK, NOT_KEPT, STEPS, Row, is_preferred
 
 _NUMBERS = Decoder(list[dict[str, float] | None])
 
@@ -27,11 +27,12 @@ def columns_of(
     sources: Mapping[str, Source],
     measured: Mapping[int, list[Reading]],
     without: Collection[str],
+    scorers: Mapping[str, str],
 ) -> EventSequence:
     """Return the events of rows, in order; `measured` has readings of the table `readings` by key.
 
     Readings by our own signals that `without` names are left out, and steps of a run without their texts get
-    another kind.
+    another kind. Readings by the wanted `scorers` come before all others.
     """
     if not rows:
         return EventList()
@@ -70,7 +71,7 @@ def columns_of(
         readings,
         timed=timed,
     )
-    events.measured = _scored_events(events, lists["key"], scored, measured, without)
+    events.measured = _scored_events(events, lists["key"], scored, measured, without, scorers)
     # Where most readings name their scorers, columns of the others are of no use.
     return in_order(events) if 2 * len(events.measured) < len(rows) else EventList(in_order(events))
 
@@ -127,6 +128,7 @@ def _scored_events(
     scored: Mapping[int, list[Reading]],
     measured: Mapping[int, list[Reading]],
     without: Collection[str],
+    wanted: Mapping[str, str],
 ) -> dict[int, Event]:
     """Return the events with readings that name their scorer, by row; what came with an event wins."""
     rows = {*scored, *(row for row, key in enumerate(keys) if key in measured)} if measured else set(scored)
@@ -138,8 +140,10 @@ def _scored_events(
     for row in rows:
         event = events.event(row)
         readings, scorers, widths = dict(event.readings), {}, {}
-        later = [item for item in measured.get(keys[row], ()) if item.signal not in readings]
-        for item in (*scored.get(row, ()), *later):
+        own = measured.get(keys[row], ())
+        first = [item for item in own if is_preferred(item, wanted)]
+        later = [item for item in own if item.signal not in readings]
+        for item in (*first, *scored.get(row, ()), *later):
             if item.signal not in scorers:
                 readings[item.signal], scorers[item.signal] = item.value, item.scorer
                 if item.width is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from itertools import chain, groupby
 from typing import Any
@@ -22,6 +22,7 @@ FIELDS = [schema.events.c[name] for name in schema.EVENT_FIELDS]
 ROW = ", ".join(f"e.{name}" for name in COLUMNS)
 LAST = 2**63 - 1
 """The latest time a row can have."""
+NO_SCORERS: Mapping[str, str] = {}
 ORDER = (EVENTS.at_us, EVENTS.seq, EVENTS.id)
 
 
@@ -35,20 +36,22 @@ class Events(Sql):
         until: datetime | None = None,
         ordered: bool = True,
         with_text: bool = False,
+        scorers: Mapping[str, str] = NO_SCORERS,
     ) -> Iterator[Event]:
         """Events of all or some subjects in the order (at, seq, id), read in batches. `until` is included.
 
         Subjects are read a few hundred at a time; only within these the order holds. Not `ordered`: unsorted.
-        `with_text`: only events with a text.
+        `with_text`: only events with a text. `scorers`: signal (or '*') to the scorer whose readings come
+        before all others.
         """
         query = _query(until) if ordered else _query(until).order_by(None)
         if with_text:
             query = query.where(EVENTS.text.is_not(None))
         if subjects is None:
-            yield from self._events(query)
+            yield from self._events(query, scorers)
             return
         for piece in in_pieces(list(subjects)):
-            yield from self._events(query.where(_are(piece)))
+            yield from self._events(query.where(_are(piece)), scorers)
 
     def columns(
         self,
@@ -57,11 +60,13 @@ class Events(Sql):
         until: datetime | None = None,
         mates: bool = False,
         without: Collection[str] = (),
+        scorers: Mapping[str, str] = NO_SCORERS,
     ) -> EventSequence:
         """Events of all or some subjects in order, as columns where that is possible. `until` is included.
 
         `mates` adds the events of others in the threads of these subjects. Stored readings of our own signals
-        that `without` names are left out; steps of a run without their texts get another kind.
+        that `without` names are left out; steps of a run without their texts get another kind. `scorers` are
+        those of `events`.
         """
         from .columns import columns_of
 
@@ -79,7 +84,7 @@ class Events(Sql):
             rows = list({row[0]: row for row in chain.from_iterable(pieces)}.values())
             own = None if subjects is None else [row[0] for row in rows]
             measured = measured_readings(connection, own, without)
-        return columns_of(rows, whose, self.sources(), measured, without)
+        return columns_of(rows, whose, self.sources(), measured, without, scorers)
 
     def sources(self) -> dict[str, Source]:
         """Every source by name."""
@@ -114,13 +119,13 @@ class Events(Sql):
             insert_rows(connection, schema.readings, [(key, *row) for row in rows])
         return len(rows)
 
-    def _events(self, query: Select[Any]) -> Iterator[Event]:
+    def _events(self, query: Select[Any], scorers: Mapping[str, str]) -> Iterator[Event]:
         with self.reading() as connection:
             rows = connection.execution_options(yield_per=READ_AHEAD).execute(query)
             for batch in rows.partitions():
                 measured = measured_readings(connection, [row[0] for row in batch])
                 for key, source, subject, *row in batch:
-                    yield event_of(source, subject, tuple(row), measured.get(key, ()))
+                    yield event_of(source, subject, tuple(row), measured.get(key, ()), scorers)
 
 
 def _of_subjects(keys: Sequence[int], *, mates: bool) -> str:
@@ -161,9 +166,10 @@ def measured_readings(
     if not run(connection, "SELECT EXISTS (SELECT 1 FROM readings)").scalar():
         return record
     names = {f"n{number}": name for number, name in enumerate(without)}
+    own = "substr(scorer, 1, length(signal) + 1) = signal || '@'"
+    ours = f"signal IN ({', '.join(f':{name}' for name in names)}) AND {own}" if names else "1 = 0"
     query = f"""SELECT event, signal, number, text, scorer, width FROM readings
-      WHERE NOT (signal IN ({", ".join(f":{name}" for name in names)})
-        AND substr(scorer, 1, length(signal) + 1) = signal || '@') AND """
+      WHERE NOT ({ours}) AND """
     conditions = ["1 = 1"]
     if keys is not None:
         conditions = [f"event IN ({', '.join(map(str, piece))})" for piece in in_pieces(keys)]

@@ -113,9 +113,6 @@ class Imports(Sql):
         self.settle()
         return Added(moved.added, moved.repeated + of.repeated, moved.clashes)
 
-    def settle(self) -> None:
-        """Make commits survive a loss of power, where they do not already."""
-
     def drop_import(self, of: Import) -> None:
         """Remove an import and everything staged for it."""
         with self.writing() as connection:

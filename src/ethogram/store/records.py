@@ -13,11 +13,9 @@ from ..models.record import Record
 from ..models.slotted import dataclass, field
 
 if TYPE_CHECKING:
-    from .sqlite import SQLiteStore
-
-    Store = SQLiteStore
+    from .contract import Store as Store
 else:
-    Store = Any  # importing a store loads SQLAlchemy
+    Store = Any  # the contract names these records
 
 Who = tuple[str, str]
 """A subject: (source, name)."""
@@ -104,6 +102,39 @@ class SubjectRow:
     @property
     def who(self) -> Who:
         return (self.source, self.name)
+
+
+class LinkRow(NamedTuple):
+    """Events of a kind by one subject towards one target."""
+
+    source: str
+    subject: str
+    target: str
+    kind: str
+    events: int
+    first_at: datetime
+    last_at: datetime
+
+
+class ShownRow(NamedTuple):
+    """An indicator that events of a subject show: on how many, since when, and the highest score."""
+
+    source: str
+    subject: str
+    indicator: str
+    events: int
+    first_at: datetime
+    score: float
+
+
+class SharedRow(NamedTuple):
+    """An event that has its target or text (`value`) in common with another subject's."""
+
+    source: str
+    value: str
+    subject: str
+    event: str
+    at: datetime
 
 
 class SweptDetection(NamedTuple):

@@ -77,14 +77,29 @@ def _digest(at: int | None, texts: tuple[str | None, ...]) -> bytes:
     return blake2b(f"{at}\0{parts}".encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
-def event_of(source: str, subject: str, row: Row, measured: Iterable[Reading] = ()) -> Event:
-    """The event of a row's EVENT_FIELDS; readings it came with win over those measured later."""
+def is_preferred(reading: Reading, scorers: Mapping[str, str]) -> bool:
+    """Whether a reading is by the scorer that is wanted for its signal."""
+    return bool(scorers) and scorers.get(reading.signal, scorers.get("*")) == reading.scorer
+
+
+def event_of(
+    source: str,
+    subject: str,
+    row: Row,
+    measured: Iterable[Reading] = (),
+    scorers: Mapping[str, str] | None = None,
+) -> Event:
+    """The event of a row's EVENT_FIELDS; readings it came with win over those measured later.
+
+    Readings by the wanted `scorers` win over both.
+    """
     name, _, at, seq, timed, received, target, thread, session, reply_to, kind, text, attributes, json_ = row
     readings, scorers, widths = _read(json_)
     for item in measured:
-        if item.signal not in readings:
+        if item.signal not in readings or is_preferred(item, scorers or {}):
             readings[item.signal] = item.value
             scorers[item.signal] = item.scorer
+            widths.pop(item.signal, None)
             if item.width is not None:
                 widths[item.signal] = item.width
     return Event(

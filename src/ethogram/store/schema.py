@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy import Column, Float, Integer, LargeBinary, MetaData, Table, Text
+from sqlalchemy import BigInteger, Column, Float, LargeBinary, MetaData, Table, Text
 
 from ..files.sqlite import Schema, columns
 
@@ -145,13 +145,23 @@ CREATE TABLE notes (
 SCHEMA = Schema(0x6574686F, (TABLES, NOTES))
 METADATA = MetaData()
 # JSON is text: SQLAlchemy's own JSON type is refused by STRICT tables.
-_TYPES: dict[str, Any] = {"TEXT": Text, "INTEGER": Integer, "REAL": Float, "BLOB": LargeBinary}
-_MADE = {
+_TYPES: dict[str, Any] = {"TEXT": Text, "INTEGER": BigInteger, "REAL": Float, "BLOB": LargeBinary}
+MADE = {
     name: Table(name, METADATA, *(Column(column, _TYPES[kind]) for column, kind in of.items()))
     for name, of in columns(SCHEMA).items()
 }
 EVENT_FIELDS = tuple(name for name in columns(SCHEMA)["events"] if name not in ("key", "source", "subject"))
-sources, subjects, events, readings = (_MADE[n] for n in ("sources", "subjects", "events", "readings"))
-staged, staged_readings = _MADE["staged"], _MADE["staged_readings"]
-detections, changes = _MADE["detections"], _MADE["changes"]
-verdicts, swept = _MADE["verdicts"], _MADE["swept"]
+sources, subjects, events, readings = (MADE[n] for n in ("sources", "subjects", "events", "readings"))
+staged, staged_readings = MADE["staged"], MADE["staged_readings"]
+detections, changes = MADE["detections"], MADE["changes"]
+verdicts, swept = MADE["verdicts"], MADE["swept"]
+PORTABLE: dict[str, tuple[str, ...]] = {
+    name: tuple(columns(SCHEMA)[name])
+    for name in (
+        "meta", "sources", "subjects", "events", "readings", "files", "detections", "changes", "verdicts",
+        "verdict_counts", "settled", "tries", "sweeps", "swept", "runner_states", "looks", "notes",
+    )
+}  # fmt: skip
+"""The tables that a copy of a store has, and their columns: every row that is not about work under way."""
+COUNTERS = ("sources", "subjects", "changes", "verdicts", "tries", "looks")
+"""Tables whose column `key` the database itself numbers."""

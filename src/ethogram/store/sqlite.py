@@ -7,27 +7,18 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
-from sqlalchemy import Engine, create_engine, event
+from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError
 
 from ..errors import BadUsage
 from ..files import sqlite
-from ..models import moment
 from . import store
-from .events import Events
-from .imports import Imports
-from .notes import Notes
-from .purge import Purges
-from .records import COUNTED, Info, SourceRow
 from .schema import SCHEMA
-from .sql import driver, named_errors, run
-from .states import Privacy, States
-from .sweeps import Sweeps
-from .verdicts import Detections, Verdicts
+from .sql import driver, unwrapped
+from .sql_store import SqlStore
 
 BUSY = 30_000
 """Milliseconds to wait for another writer."""
@@ -36,7 +27,7 @@ PRAGMAS = ("foreign_keys = ON", "cache_size = -65536", "secure_delete = OFF")
 
 
 @store("sqlite")
-class SQLiteStore(Imports, Events, Detections, Verdicts, Sweeps, States, Purges, Privacy, Notes):
+class SQLiteStore(SqlStore):
     """A file in WAL mode: one writes while others read, and a killed process leaves it whole.
 
     `synchronous=normal` loses nothing that was acknowledged when a process dies. When the power fails, the
@@ -45,7 +36,7 @@ class SQLiteStore(Imports, Events, Detections, Verdicts, Sweeps, States, Purges,
     """
 
     def __init__(self, url: str, *, create: bool = False) -> None:
-        self.url = url
+        self.url, self.version = url, SCHEMA.version
         self.path, synchronous = parse(url)
         if not sqlite.is_new(self.path):
             sqlite.check_kind(self.path, SCHEMA)
@@ -64,16 +55,22 @@ class SQLiteStore(Imports, Events, Detections, Verdicts, Sweeps, States, Purges,
             self.close()
             raise
 
-    def close(self) -> None:
-        self.engine.dispose()
+    @contextmanager
+    def named_errors(self) -> Iterator[None]:
+        with sqlite.named_errors(self.url), unwrapped():
+            yield
 
-    def __enter__(self) -> SQLiteStore:
-        return self
+    @contextmanager
+    def reading(self) -> Iterator[Connection]:
+        with self.named_errors(), self.engine.connect() as connection, connection.begin():
+            yield connection
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
+    @contextmanager
+    def writing(self) -> Iterator[Connection]:
+        with self.named_errors(), self.engine.connect() as opened:
+            connection = opened.execution_options(writes=True)
+            with connection.begin():
+                yield connection
 
     def settle(self) -> None:
         """Write commits from the -wal into the file and to the disk, as far as readers allow."""
@@ -93,28 +90,13 @@ class SQLiteStore(Imports, Events, Detections, Verdicts, Sweeps, States, Purges,
     @contextmanager
     def _outside(self) -> Iterator[sqlite3.Connection]:
         """A connection for what may not run inside a transaction."""
-        with named_errors(self.url), self.engine.connect() as connection:
+        with self.named_errors(), self.engine.connect() as connection:
             yield driver(connection)
 
-    def info(self) -> Info:
-        """What is in the file."""
-        with self.reading() as connection:
-            counts = {name: run(connection, f"SELECT count(*) FROM {name}").scalar() for name in COUNTED}
-            span = "SELECT min(at_us), max(at_us) FROM events e WHERE e.timed = 1"
-            swept = run(connection, "SELECT max(as_of_us) FROM sweeps").scalar()
-            times = [None if item is None else moment(item) for item in (*run(connection, span).one(), swept)]
+    def size(self) -> int:
+        """Bytes of the file and its log."""
         beside = (self.path, Path(f"{self.path}-wal"))
-        return Info(
-            store=self.url,
-            schema=SCHEMA.version,
-            bytes=sum(item.stat().st_size for item in beside if item.exists()),
-            **counts,
-            first_at=times[0],
-            last_at=times[1],
-            sources=[SourceRow(source.name, source.timed) for source in self.sources().values()],
-            unfinished_imports=[unfinished.staged for unfinished in self.imports()],
-            last_sweep=times[2],
-        )
+        return sum(item.stat().st_size for item in beside if item.exists())
 
 
 def parse(url: str) -> tuple[Path, str]:

@@ -135,12 +135,8 @@ class Sweeps(Sql):
             begun_us = excluded.begun_us, beat_us = excluded.beat_us"""
         with self.writing() as connection:
             row = run(connection, "SELECT * FROM locks WHERE name = :name", name=name).mappings().first()
-            if row is not None and not is_left(row, micros(at)):
-                since = format_time(moment(row["begun_us"]))
-                raise BadUsage(
-                    f"{self.url}: another {name.partition(' ')[0]} is at work since {since} "
-                    f"(process {row['pid']} on {row['host']}); wait for it, or stop it first"
-                )
+            if not self.claim(name, row, micros(at)):
+                raise BadUsage(f"{self.url}: another {name.partition(' ')[0]} {_holder(row)}")
             pid, host = os.getpid(), socket.gethostname()
             values = {"token": held.token, "pid": pid, "started": started(pid), "host": host}
             run(connection, take, name=name, at=micros(at), **values)
@@ -148,9 +144,24 @@ class Sweeps(Sql):
 
     def unlock(self, held: Held) -> None:
         """Release a lock, if it is still ours."""
+        self.release(held.name)
         with self.writing() as connection:
             gone = "DELETE FROM locks WHERE name = :name AND token = :token"
             run(connection, gone, name=held.name, token=held.token)
+
+    def claim(self, name: str, row: Any, now_us: int) -> bool:
+        """Whether a lock is free, or its holder (a row of `locks`) gone; where it is, it is ours."""
+        return row is None or is_left(row, now_us)
+
+    def release(self, name: str) -> None:
+        """Undo `claim`."""
+
+
+def _holder(row: Any) -> str:
+    if row is None:
+        return "is at work; wait for it, or stop it first"
+    since, who = format_time(moment(row["begun_us"])), f"process {row['pid']} on {row['host']}"
+    return f"is at work since {since} ({who}); wait for it, or stop it first"
 
 
 def _thread_mates(was: ColumnElement[bool], reasons: list[ColumnElement[bool]], now: int) -> Select[Any]:

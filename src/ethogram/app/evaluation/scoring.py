@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
-from itertools import takewhile
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from ... import registry
 from ...config import Settings
@@ -32,7 +31,7 @@ from ...ingest import Batch, OnDisk
 from ...ingest.batch import EventList
 from ...ingest.spill import Buckets, EventsOnDisk, read_bucket
 from ...lexicon.records import TIERS
-from ...models import TRAITS, Event, format_time
+from ...models import TRAITS, Event, Reading, format_time
 from ...models.slotted import dataclass, field, replace
 from ...patterns.catalogue import indicator_catalogue
 from ...patterns.library import Library
@@ -78,6 +77,7 @@ class Evaluated:
     in_jobs: int = 0  # those of them in a batch that goes on and will be billed
     stopped: str = ""
     untrusted: int = 0  # saved answers whose tag was not made with this user's key
+    before: set[Key] = field(default_factory=set)  # messages that a store has scores of already
 
     def add(self, question: Question, answer: Answer) -> None:
         """Record the answer to a question."""
@@ -113,7 +113,7 @@ class Evaluated:
 
     def must_have_scored(self) -> None:
         """Raise where questions were asked and not a single answer could be used."""
-        if not self.answers and any(not item.final for item in self.missing.values()):
+        if not self.answers and not self.before and any(not item.final for item in self.missing.values()):
             reason, _ = Counter(item.reason for item in self.missing.values()).most_common(1)[0]
             raise EvaluatorStopped(f"nothing could be scored: {reason}")
 
@@ -124,9 +124,9 @@ class Evaluated:
             evaluator=self.evaluator,
             scorer=self.scorer,
             messages=self.scanned.messages,
-            evaluated=len(self.answers),
-            share=len(self.answers) / max(1, self.scanned.messages),
-            kept_before=len(self.cached),
+            evaluated=len(self.answers) + len(self.before),
+            share=(len(self.answers) + len(self.before)) / max(1, self.scanned.messages),
+            kept_before=len(self.cached) + len(self.before),
             untrusted=self.untrusted,
             not_measured=len(self.missing),
             reasons=dict(Counter(item.reason for item in self.missing.values()).most_common()),
@@ -148,10 +148,21 @@ class Evaluated:
         return TierCost(tier=tier, messages=messages, cost=cost, usage=self.usage.get(tier, Usage()))
 
 
+def scores_of(answer: Evaluation) -> dict[str, float]:
+    """The readings of an answer: traits, what follows from them, and indicators."""
+    scores: dict[str, float] = {**answer.traits, **dimensions(answer.traits)}
+    return scores | {indicator.id: indicator.confidence for indicator in answer.indicators}
+
+
+def readings_in(answer: Evaluation) -> tuple[Reading, ...]:
+    """The same, as a store keeps them."""
+    scores = scores_of(answer)
+    return tuple(Reading(name, value, answer.scorer, answer.width) for name, value in scores.items())
+
+
 def scored(event: Event, answer: Evaluation) -> Event:
     """An event with the readings of an answer in place of all other scores."""
-    new: dict[str, float] = {**answer.traits, **dimensions(answer.traits)}
-    new |= {indicator.id: indicator.confidence for indicator in answer.indicators}
+    new = scores_of(answer)
     old = {name: value for name, value in event.readings.items() if not is_scored(name)}
     scorers = {name: scorer for name, scorer in event.scorers.items() if name in old}
     widths = {name: width for name, width in event.widths.items() if name in old}
@@ -169,16 +180,29 @@ def settings_for(settings: Settings, scorer: str) -> Settings:
     return replace(settings, scorers={**dict.fromkeys(names, scorer), **settings.scorers})
 
 
+class Known(Protocol):
+    """What is known of subjects beside the events that are scored."""
+
+    def events(self, who: Key) -> Sequence[Event]:
+        """Their other events, in order."""
+        ...
+
+    def detections(self, who: Key, until: datetime) -> list[dict[str, str]]:
+        """What was detected of them up to a moment."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Paying:
     """How paid questions are asked: the cache, the budget, and how their batches run.
 
-    `detections` is shown with a subject's history.
+    `detections` is shown with a subject's history, and so is what is `known` beside the events.
     """
 
     answers: Answers = field(default_factory=Answers)
     budget: float | None = None
     detections: Detections | None = None
+    known: Known | None = None
     now: Callable[[], datetime] = lambda: datetime.now(UTC)
     run: Callable[[QuestionRun], RunResult] = QuestionRun.run
 
@@ -190,8 +214,12 @@ def evaluate_events(
     sampling: Sampling | None = None,
     paying: Paying | None = None,
     progress: OnProgress | None = None,
+    before: Collection[Key] = (),
 ) -> Evaluated:
-    """Score the messages worth it; `events` are in order of time and may be iterated twice."""
+    """Score the messages worth it; `events` are in order of time and may be iterated twice.
+
+    Those in `before` have scores by this evaluator already and are not asked about.
+    """
     out = Evaluated(evaluator.name, evaluator.scorer)
     questions: list[Question] = []
 
@@ -203,9 +231,11 @@ def evaluate_events(
             progress(len(out.tiers), 0, 0.0)
 
     sampling = sampling or sampling_for(evaluator)
-    for _, route, question in routed(events, sampling, with_threads=evaluator.wants_context):
+    for event, route, question in routed(events, sampling, with_threads=evaluator.wants_context):
         out.scanned.add(route)
-        if question is not None:
+        if question is not None and (event.source, event.id) in before:
+            out.before.add((event.source, event.id))
+        elif question is not None:
             questions.append(question)
             if not evaluator.paid and len(questions) == CHUNK:
                 evaluate_free()
@@ -238,11 +268,21 @@ def _evaluate_paid(
     def complete(k: int) -> Question:
         """The question with its subject's history up to it."""
         question = questions[k]
-        own = takewhile(lambda event: event.id != question.id, by_subject[question.source, question.subject])
-        earlier = list(map(out.readings_of, own))
+        who = question.source, question.subject
+        own = by_subject[who]
+        place = next(n for n, event in enumerate(own) if event.id == question.id)
+        earlier = list(map(out.readings_of, own[:place]))
+        if paying.known is not None:
+            ids, order = {event.id for event in own}, own[place].order
+            others = (e for e in paying.known.events(who) if e.order < order and e.id not in ids)
+            earlier = sorted((*earlier, *others), key=lambda event: event.order)
         history = history_of(earlier)
         if paying.detections is not None:
             history["detections"] = paying.detections(earlier)
+        if paying.known is not None:
+            found = history.setdefault("detections", [])
+            known = paying.known.detections(who, own[place].at)
+            found += [item for item in known if item not in found]
         return replace(question, history=history)
 
     run = QuestionRun(
@@ -270,32 +310,45 @@ class Evaluate:
     sampling: Sampling | None = None
     paying: Paying | None = None
     progress: OnProgress | None = None
+    before: Collection[Key] = ()
 
     def __call__(self, gathered: Batch | OnDisk, as_of: datetime | None = None) -> tuple[Any, Evaluated]:
         """The same input with the scores as readings, and the evaluation; events after `as_of` are skipped.
 
         The caller closes what is on disk.
         """
+        evaluated = self.evaluate(gathered, as_of)
         if isinstance(gathered, Batch):
-            events = gathered.events if as_of is None else gathered.events.until(as_of)
-            evaluated = self._evaluate(events)
             return replace(gathered, events=EventList(map(evaluated.readings_of, gathered.events))), evaluated
-        from ..out_of_core import EventsByTime, in_buckets
+        from ..out_of_core import in_buckets
+
+        old = gathered.events.buckets
+        scored = map(evaluated.readings_of, gathered.events)
+        new = in_buckets(scored, len(old.paths), old.folder.parent)
+        return replace(gathered, events=EventsOnDisk(new)), evaluated
+
+    def evaluate(self, gathered: Batch | OnDisk, as_of: datetime | None = None) -> Evaluated:
+        """The evaluation alone; events after `as_of` are skipped."""
+        if isinstance(gathered, Batch):
+            return self._evaluate(gathered.events if as_of is None else gathered.events.until(as_of))
+        from ..out_of_core import EventsByTime
 
         def read(path: Path) -> Iterable[Event]:
             return read_bucket(path) if as_of is None else read_bucket(path).until(as_of)
 
         old = gathered.events.buckets
         with Buckets(count=1, folder=old.folder) as scratch:
-            evaluated = self._evaluate(EventsByTime(old.paths, scratch.folder, read))
-        scored = map(evaluated.readings_of, gathered.events)
-        new = in_buckets(scored, len(old.paths), old.folder.parent)
-        return replace(gathered, events=EventsOnDisk(new)), evaluated
+            return self._evaluate(EventsByTime(old.paths, scratch.folder, read))
 
     def _evaluate(self, events: Iterable[Event]) -> Evaluated:
         try:
             return evaluate_events(
-                events, self.evaluator, sampling=self.sampling, paying=self.paying, progress=self.progress
+                events,
+                self.evaluator,
+                sampling=self.sampling,
+                paying=self.paying,
+                progress=self.progress,
+                before=self.before,
             )
         finally:
             if self.paying is not None:

@@ -172,7 +172,8 @@ def pattern_files(settings: Settings) -> Mapping[str, PatternFile]:
 
 def newest(store: Store) -> datetime:
     """The time of the last event or the last sweep of a store."""
-    times = [*(subject.last_at for subject in store.subjects()), store.last_sweep()]
+    rows = (*store.subjects(), *store.detected_subjects())
+    times = [*(subject.last_at for subject in rows), store.last_sweep()]
     return max((time for time in times if time is not None), default=EPOCH)
 
 
