@@ -12,7 +12,7 @@ from starlette.responses import PlainTextResponse, Response
 
 from .. import __version__
 from ..errors import EthogramError
-from . import api, stream
+from . import api, chat_routes, stream
 from .guard import Guard, Refused, error_response, explain
 from .state import Service
 
@@ -23,6 +23,7 @@ def create_app(service: Service) -> FastAPI:
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         yield
+        app.state.chat_desk.close()
         service.close()
 
     # Its own pages of documentation load scripts from elsewhere.
@@ -35,6 +36,8 @@ def create_app(service: Service) -> FastAPI:
     # Before the API, whose /detections/{id} would take its path.
     app.include_router(stream.router)
     app.include_router(api.router)
+    app.state.chat_desk = chat_routes.ChatDesk(service)
+    app.include_router(chat_routes.router)
 
     @app.get("/healthz", response_class=PlainTextResponse)
     def healthy() -> str:

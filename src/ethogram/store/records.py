@@ -22,7 +22,7 @@ Who = tuple[str, str]
 Place = tuple[int, int]
 """(file, line) of something staged."""
 TALKS = "conversation"
-"""The source of turns that `Conversation` follows, of which no event is stored."""
+"""The source of turns of conversations; `Conversation` itself stores no event of them."""
 COUNTED = ("events", "subjects", "readings", "detections", "verdicts", "runner_states")
 """Tables whose rows are counted."""
 
@@ -241,7 +241,7 @@ class SavedState(RecordStruct):
     RECORD = "kept_state"
 
     subject: Name
-    name: Annotated[str, one_of("conversation", "conversation_memory")]
+    name: Annotated[str, one_of("conversation", "conversation_memory", "chat")]
     key: Name
     saved_at: datetime
     state: dict[str, Any] | list[Any]
