@@ -12,7 +12,7 @@ from starlette.responses import PlainTextResponse, Response
 
 from .. import __version__
 from ..errors import EthogramError
-from . import api, chat_routes, stream
+from . import api, chat_routes, otlp, stream
 from .guard import Guard, Refused, error_response, explain
 from .state import Service
 
@@ -38,6 +38,8 @@ def create_app(service: Service) -> FastAPI:
     app.include_router(api.router)
     app.state.chat_desk = chat_routes.ChatDesk(service)
     app.include_router(chat_routes.router)
+    app.state.live_runs = otlp.live_runs(service)
+    app.include_router(otlp.router)
 
     @app.get("/healthz", response_class=PlainTextResponse)
     def healthy() -> str:

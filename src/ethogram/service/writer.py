@@ -54,6 +54,11 @@ class Writer:
         """Events that wait to be written."""
         return self._waiting
 
+    def check_room(self) -> None:
+        """Busy where so many wait that no request would be taken."""
+        if self._closing or self._waiting >= self._most:
+            raise Busy(f"{self._waiting:,} events wait to be written")
+
     def submit(self, received: Received, at: datetime) -> Future[Added]:
         """Queue the events of a request; Busy where too many wait."""
         job = _Job(received, at, Future())
