@@ -15,16 +15,16 @@ from collections import OrderedDict, deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from datetime import datetime, timedelta
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import msgspec
 
 from ..app.conversation import name_of, role_of
 from ..chat.conversation import Talk, follow, start, talk_from_json, talk_to_json
-from ..chat.records import Mode, Outcome
+from ..chat.records import MODES, Mode, Outcome
 from ..config import Settings
 from ..errors import BadUsage, EthogramError
-from ..fields import Count, Name, Ratio, RecordStruct, Role
+from ..fields import Count, Name, Ratio, RecordStruct, Role, one_of
 from ..models import format_time
 from ..models.limits import Limits
 from ..models.slotted import dataclass, field
@@ -66,7 +66,7 @@ class ChatTurn(RecordStruct):
     """Of both sides, from 1."""
     role: Role
     risk: Ratio
-    mode: str
+    mode: Annotated[str, one_of(*MODES)]
     reasons: tuple[str, ...]
     """What adds most to the risk, the most first."""
 
