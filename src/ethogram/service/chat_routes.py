@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections import OrderedDict
 from concurrent.futures import Future
 from datetime import datetime
@@ -37,6 +38,7 @@ class ChatDesk:
         self._service = service
         self.chats = Chats(service.settings, store=service.store, emit=self._write, clock=service.now)
         self._calls: OrderedDict[str, Place] = OrderedDict()
+        threading.Thread(target=self.chats.warm, name="warm", daemon=True).start()
 
     def _write(self, lines: list[dict[str, Any]]) -> Future[Added]:
         service, now = self._service, self._service.now()

@@ -166,6 +166,10 @@ class Chats:
     def __len__(self) -> int:
         return len(self._chats)
 
+    def warm(self) -> None:
+        """Load what scores a turn, so that the first one need not wait for it."""
+        follow(start(), "Hello.", "user", None, self._meaning, self._tuning)
+
     async def follow(
         self,
         messages: Iterable[Any],
@@ -258,7 +262,7 @@ class Chats:
 
     def forget(self, subject: str) -> int:
         """Drop a subject's conversations from memory; returns how many."""
-        gone = [chat for chat in self._chats.values() if chat.subject == subject]
+        gone = [chat for chat in list(self._chats.values()) if chat.subject == subject]
         for chat in gone:
             self._take_dirty(chat.id)
             self._drop(chat)
@@ -418,11 +422,16 @@ class Chats:
     def _emit_now(self, lines: list[dict[str, Any]]) -> None:
         try:
             assert self._emit is not None
-            self._emit(lines).result()
+            # Not waited for: the writer commits together what waits.
+            self._emit(lines).add_done_callback(self._emitted)
         except Exception as error:
+            self._emitted(error)
+
+    def _emitted(self, result: Future[Added] | Exception) -> None:
+        self._unwritten -= 1
+        error = result if isinstance(result, Exception) else result.exception()
+        if error is not None:
             log.warning("turns of a conversation were not stored: %s", type(error).__name__)
-        finally:
-            self._unwritten -= 1
 
     def _lines(self, chat: Chat, steps: Sequence[Step], at: datetime | None) -> list[dict[str, Any]]:
         """The turns as event lines; those of one request follow each other by a microsecond."""

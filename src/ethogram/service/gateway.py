@@ -92,6 +92,7 @@ class Gateway:
             emit=self._write if self._writer else None,
             clock=Service.now,
         )
+        self.chats.warm()
         # The transport alone: a client would keep the cookies of one user for the next.
         self._transport = httpx2.AsyncHTTPTransport(limits=LIMITS, trust_env=False)
         self._tasks: set[asyncio.Task[Any]] = set()
