@@ -18,10 +18,12 @@ def build_app() -> Group:
     """Both groups of commands."""
     from benchmarks.quality import commands as quality
     from benchmarks.speed import commands as speed
+    from benchmarks.speed.service import service
 
     return Group(
         "Measure how fast ethogram is and how often it is right.",
         speed=speed.speed,
+        service=service,
         quality=Group(
             "How often detections are right, and how many are found.",
             runs=quality.runs,

@@ -117,6 +117,11 @@ RECORDS: dict[str, str] = {
     "refused": "config.layers:Refused",
     "config_path": "patterns.listing:ConfigPath",
     "trust": "patterns.listing:TrustRow",
+    "doctor_check": "app.doctor:DoctorCheck",
+    "ingested": "service.intake:Ingested",
+    "api_key": "service.keys:ApiKey",
+    "inbox_item": "service.inbox:InboxItem",
+    "triage": "service.inbox:Triage",
 }
 """Name of a schema -> module and class, imported at first use."""
 

@@ -200,6 +200,19 @@ def test_the_log_of_litellm_adds_nothing_to_what_its_guardrail_told(
     assert threads(tmp_path / "service.db", 6) == stored
 
 
+def test_a_purge_forgets_conversations(client: httpx.Client) -> None:
+    say(client, "Hello!", subject="kim")
+    assert client.post("/v1/purge", json={"subject": "kim"}).json()["events"] == 1
+    assert say(client, "Hello!", subject="kim")["turn"] == 1
+
+
+def test_a_store_of_pseudonyms_takes_no_conversations(start: Start, tmp_path: Path) -> None:
+    with open_store(str(tmp_path / "service.db"), create=True) as store:
+        store.make_private(1)
+    answer = start().post("/v1/chat/turns", json={"conversation": "c1", "text": "Hello!"})
+    assert (answer.status_code, answer.json()["error"]["code"]) == (409, "private")
+
+
 def test_the_chat_routes_need_a_key_that_may_write(start: Start, tmp_path: Path) -> None:
     with open_store(str(tmp_path / "service.db"), create=True) as store:
         _, secret = new_key(store, "litellm", "ingest", NOW)

@@ -34,6 +34,7 @@ COMMANDS: Mapping[str, Mapping[str, Target]] = {
             list="serve:list_",
             remove="serve:remove",
         ),
+        "watch": "watch:watch",
         "sweep": "sweep:sweep",
         "hook": Group(
             "Watch a coding agent while it runs, and intervene.\n\n"
@@ -103,6 +104,7 @@ COMMANDS: Mapping[str, Mapping[str, Target]] = {
     },
     "Setup": {
         "demo": "demo:demo",
+        "doctor": "doctor:doctor",
         "config": Group(
             "Show settings and their origins, schemas, and trusted files.",
             show="config:show",

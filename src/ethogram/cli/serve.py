@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import os
 import sys
+from contextlib import ExitStack
+from tempfile import TemporaryDirectory
 from typing import Annotated
 
 from ..errors import MissingExtra
 from ..store import open_store
 from . import options as o
 from .output import emit, write_json, write_line
+
+SECRET = "ETHOGRAM_WEBHOOK_SECRET"
+"""The variable with the secret that signs what webhooks get."""
 
 
 def serve(
@@ -21,6 +27,11 @@ def serve(
         list[str], o.opt("Also answer to this host name.", "--allow-host", metavar="NAME")
     ] = o.NONE,
     keep_text: Annotated[bool, o.opt("Store the texts of events.", "--keep-text")] = False,
+    demo: Annotated[bool, o.opt("Show the examples, in a store that is gone afterwards.", "--demo")] = False,
+    webhook: Annotated[
+        list[str], o.opt("Post every change of a detection to URL.", "--webhook", metavar="URL")
+    ] = o.NONE,
+    public_url: Annotated[str, o.opt("Use this address in links.", metavar="URL")] = "",
     patterns: o.Patterns = o.NONE,
     config: o.Config = "",
 ) -> None:
@@ -31,22 +42,31 @@ def serve(
         from ..service.app import create_app
     except ImportError as error:
         raise MissingExtra(error.name or "fastapi", "serve", "ethogram serve") from None
+    from ..service.demo import fill
     from ..service.options import ServeOptions
     from ..service.state import Service
 
     settings = o.InputOptions((), "", config).loaded().settings
-    options = ServeOptions(
-        store=store,
-        host=host,
-        port=port,
-        keep_text=keep_text,
-        patterns=tuple(patterns),
-        settings=settings,
-        hosts=tuple(allow_host),
-    )
-    service = Service(options)
-    write_line(f"ethogram on http://{host}:{port}, store {store}; Ctrl-C stops it", to=sys.stderr)
-    uvicorn.run(create_app(service), host=host, port=port, log_level="warning", server_header=False)
+    with ExitStack() as stack:
+        if demo:
+            store = f"{stack.enter_context(TemporaryDirectory(prefix='ethogram-'))}/demo.db"
+        options = ServeOptions(
+            store=store,
+            host=host,
+            port=port,
+            keep_text=keep_text or demo,
+            patterns=tuple(patterns),
+            settings=settings,
+            hosts=tuple(allow_host),
+            webhooks=tuple(webhook),
+            webhook_secret=os.environ.get(SECRET, ""),
+            public_url=public_url,
+        )
+        service = Service(options)
+        if demo:
+            fill(service)
+        write_line(f"ethogram on {options.url}, store {service.store.url}; Ctrl-C stops it", to=sys.stderr)
+        uvicorn.run(create_app(service), host=host, port=port, log_level="warning", server_header=False)
 
 
 def new(

@@ -189,6 +189,13 @@ class LearningSettings(InputStruct, forbid_unknown_fields=True):
     """Where changes are kept; null: ethogram.learned.yaml beside the settings file."""
 
 
+class MetricsSettings(InputStruct, forbid_unknown_fields=True):
+    """How the service counts; docs/service.md."""
+
+    prefix: Annotated[str, Meta(pattern=r"^[a-z][a-z0-9_]{0,60}$")] = "ethogram"
+    """What the names of metrics begin with."""
+
+
 def defaults_of(section: type[InputStruct]) -> Mapping[str, Any]:
     """The defaults of a section; settings without one are left out."""
     # Not msgspec.structs.fields, which evaluates all annotations.
@@ -200,6 +207,7 @@ def defaults_of(section: type[InputStruct]) -> Mapping[str, Any]:
 HOOK = defaults_of(HookSettings)
 USAGE = defaults_of(UsageSettings)
 CONVERSATION = defaults_of(ConversationSettings)
+METRICS = defaults_of(MetricsSettings)
 RISK = defaults_of(RiskSettings)
 LEARNING = defaults_of(LearningSettings)
 
@@ -287,6 +295,8 @@ class Settings:
     """How detections add up to a risk: what each severity weighs, how fast it fades, the floor."""
     learning: Annotated[Mapping[str, Any], LearningSettings] = field(default_factory=lambda: dict(LEARNING))
     """How patterns learn from verdicts: when something is proposed, how long verdicts are kept."""
+    metrics: Annotated[Mapping[str, Any], MetricsSettings] = field(default_factory=lambda: dict(METRICS))
+    """How the service counts: what the names of its metrics begin with."""
     calibration: Flag = True
     """Whether confidences are shown, and count in a risk, as the share of verdicts that bore them out."""
 

@@ -26,7 +26,7 @@ from .formats.json_array import JsonArray
 from .formats.jsonl import JsonLines
 from .formats.parquet import Parquet, open_parquet
 from .spill import BUCKETS, EventsOnDisk, OnDisk, SpillingCollector
-from .streams import BOM, GZIP, decompress, read_head, rewind
+from .streams import BOM, GZIP, decompress, read_head, rewind, until
 from .transcript import TranscriptAdapter
 
 STDIN = "-"
@@ -66,11 +66,15 @@ class Reading(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True)
 class InputFile:
-    """One file to read. `named` is true where the caller named it, not only a folder around it."""
+    """One file to read. `named` is true where the caller named it, not only a folder around it.
+
+    `end` is the byte before which reading stops; None: the end of the file.
+    """
 
     path: str
     named: bool
     size: int = 0
+    end: int | None = None
 
     @property
     def name(self) -> str:
@@ -158,11 +162,16 @@ class OpenFile:
     compressed: Callable[[], int] | None = None
 
 
+def _open(file: InputFile) -> BinaryIO:
+    handle = open(file.path, "rb")  # noqa: SIM115 (the caller closes it)
+    return handle if file.end is None else until(handle, file.end)
+
+
 @contextmanager
 def open_file(file: InputFile, stdin: BinaryIO | None, limits: Limits) -> Iterator[OpenFile]:
     """Open a file and close it after use; standard input stays open."""
     standard = stdin if stdin is not None else sys.stdin.buffer
-    with nullcontext(standard) if file.path == STDIN else open(file.path, "rb") as handle:
+    with nullcontext(standard) if file.path == STDIN else _open(file) as handle:
         head = read_head(handle, HEAD)
         stream, compressed = rewind(handle, head), None
         if head.startswith(GZIP):
@@ -209,14 +218,17 @@ def gather_events(
     stdin: BinaryIO | None = None,
     progress: Progress | None = None,
     folder: Path | None = None,
+    files: Sequence[InputFile] | None = None,
     **reading: Unpack[Reading],
 ) -> Batch | OnDisk:
     """Return the same as `read_events`; on disk where the events would take more than about `memory` bytes.
 
     Events on disk, in a new folder inside `folder` (default: the system's for temporary files), are there
-    until the caller closes them; nothing is left where this raises.
+    until the caller closes them; nothing is left where this raises. `files`, where given, are read as they
+    are, instead of those found at the paths.
     """
-    rules, source, files = _rules(reading), reading.get("source", SOURCE), find_files(paths)
+    rules, source = _rules(reading), reading.get("source", SOURCE)
+    files = find_files(paths) if files is None else files
     size = sum(map(_unpacked_size, files))
     large = min(MOST_BUCKETS, 2 + size // COLUMN_BUCKET_BYTES)
     where = None if COLUMNS_RATIO * size <= memory else (large, folder)

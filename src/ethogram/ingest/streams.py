@@ -46,6 +46,39 @@ def rewind(stream: BinaryIO, head: bytes) -> BinaryIO:
     return cast(BinaryIO, io.BufferedReader(_Rejoined(head, stream), CHUNK))
 
 
+def until(stream: BinaryIO, end: int) -> BinaryIO:
+    """Return the stream without the bytes from `end` on, which may still be written."""
+    return cast(BinaryIO, io.BufferedReader(_Until(stream, end), CHUNK))
+
+
+class _Until(io.RawIOBase):
+    def __init__(self, stream: BinaryIO, end: int) -> None:
+        self._stream, self._end = stream, end
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        if whence == io.SEEK_END:
+            offset, whence = self._end + offset, io.SEEK_SET
+        return self._stream.seek(offset, whence)
+
+    def tell(self) -> int:
+        return self._stream.tell()
+
+    def readinto(self, buffer: Any) -> int:
+        part = self._stream.read(max(0, min(len(buffer), self._end - self._stream.tell())))
+        buffer[: len(part)] = part
+        return len(part)
+
+    def close(self) -> None:
+        self._stream.close()
+        super().close()
+
+
 def decompress(stream: BinaryIO, limits: Limits) -> tuple[BinaryIO, Callable[[], int]]:
     """Return the content of a gzip stream, and a function that counts the compressed bytes read so far.
 

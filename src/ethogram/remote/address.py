@@ -30,10 +30,10 @@ def check_model(name: str, value: Any) -> str:
     return model
 
 
-def check_address(name: str, value: Any, allow_http: Any) -> str:
+def check_address(name: str, value: Any, allow_http: Any, what: str = "base_url") -> str:
     """The address, unless it holds a key, or a key or text would travel unencrypted.
 
-    `allow_http` is None where there is no such option.
+    `allow_http` is None where there is no such option; `what` is what errors call the address.
     """
     try:
         parts = urlsplit(value)
@@ -41,15 +41,15 @@ def check_address(name: str, value: Any, allow_http: Any) -> str:
     except (ValueError, TypeError, AttributeError):
         host, parts = "", urlsplit("")
     if parts.scheme not in ("http", "https") or not host:
-        raise BadUsage(f"{name}: invalid base_url: expected an address such as https://example.org/v1")
+        raise BadUsage(f"{name}: invalid {what}: expected an address such as https://example.org/v1")
     if parts.username or parts.password or parts.query or parts.fragment:
-        raise BadUsage(f"{name}: invalid base_url: expected a plain address, without user, password, ? or #")
+        raise BadUsage(f"{name}: invalid {what}: expected a plain address, without user, password, ? or #")
     if allow_http not in (None, True, False, "true", "false"):
         raise BadUsage(f"{name}: invalid allow_http: expected true or false")
     if parts.scheme == "http" and not is_local(host) and allow_http not in (True, "true"):
         remedy = "" if allow_http is None else ", or allow_http: true within your own network"
         raise BadUsage(
-            f"{name}: base_url is http and not on this machine: texts and key could be read on the way; "
+            f"{name}: {what} is http and not on this machine: texts and key could be read on the way; "
             f"use https{remedy}"
         )
     return str(value).rstrip("/")

@@ -21,10 +21,11 @@ from ..app.stored_events import note_looks
 from ..app.subject import find_subject, subject_context
 from ..config.settings import learning_in
 from ..errors import BadUsage
-from ..models import parse_time
+from ..models import format_time, parse_time
 from ..models.severity import SEVERITIES
 from .guard import Refused, body_of, json_response
 from .inbox import decide, inbox, look
+from .intake import Ingested
 from .patterns import pattern_record, pattern_rows
 from .routes import CanAdmin, CanIngest, CanJudge, CanRead, Limit, Offset, Running, Text, person_of
 from .state import Service
@@ -52,23 +53,18 @@ async def add_events(
     stored, unless `skip_bad`.
     """
     body = await body_of(request, service.options.body_bytes)
-    return json_response(await ingest(service, body, source=source, skip_bad=skip_bad))
+    return json_response((await ingest(service, body, source=source, skip_bad=skip_bad)).to_dict())
 
 
-async def ingest(service: Service, body: bytes, *, source: str, skip_bad: bool = False) -> dict[str, Any]:
+async def ingest(service: Service, body: bytes, *, source: str, skip_bad: bool = False) -> Ingested:
     """Store the events of a body, and say how many are new; on return they are stored."""
     now = service.now()
     received = await run_in_threadpool(
         service.intake.read, body, service.writer.kinds, source=source, now=now, skip_bad=skip_bad
     )
     added = await asyncio.wrap_future(service.writer.submit(received, now))
-    return {
-        "record": "ingested",
-        "added": added.added,
-        "repeated": added.repeated + received.repeated,
-        "skipped": dict(received.skipped),
-        "faults": [fault.to_dict() for fault in received.faults],
-    }
+    repeated = added.repeated + received.repeated
+    return Ingested(added.added, repeated, dict(received.skipped), received.faults)
 
 
 # --- detections -----------------------------------------------------------------------------
@@ -160,6 +156,7 @@ def save_verdict(service: Service, by: str, id: str, body: VerdictBody) -> Any: 
     given = judging.VerdictInput(body.verdict, by, at, id, body.why, body.blind)
     checked = judging.check_verdict(service.store, given, service.settings, now=at)
     judging.save_verdicts(service.store, [checked])
+    service.metrics.verdicts.labels(checked.verdict).inc()
     return checked
 
 
@@ -191,7 +188,7 @@ def seen(service: Running, key: CanRead) -> Response:
     """Note that you have seen everything up to now."""
     now = service.now()
     look(service.store, person_of(key), now)
-    return json_response({"record": "look", "at": now})
+    return json_response({"at": format_time(now)})
 
 
 # --- subjects -------------------------------------------------------------------------------
@@ -278,7 +275,11 @@ async def purge(request: Request, service: Running, key: CanAdmin) -> Response:
         note_looks(service.store, "purge", [None], at=service.now(), who=person_of(key), why=body.why)
         return service.store.purge(subject=whose, before=body.before, redact=body.redact)
 
-    return json_response((await run_in_threadpool(remove)).to_dict())
+    desk = request.app.state.chat_desk
+    desk.forget(body.subject)
+    removed = await run_in_threadpool(remove)
+    desk.forget(body.subject)  # what came meanwhile
+    return json_response(removed.to_dict())
 
 
 @router.get("/export")

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
+from prometheus_client import CONTENT_TYPE_LATEST
 from starlette.exceptions import HTTPException
-from starlette.responses import PlainTextResponse, Response
+from starlette.responses import PlainTextResponse, RedirectResponse, Response
 
 from .. import __version__
 from ..errors import EthogramError
-from . import api, chat_routes, otlp, stream
+from . import api, chat_routes, otlp, pages, pages_more, stream
 from .guard import Guard, Refused, error_response, explain
+from .html import render
+from .routes import CanRead
 from .state import Service
 
 
@@ -40,6 +44,8 @@ def create_app(service: Service) -> FastAPI:
     app.include_router(chat_routes.router)
     app.state.live_runs = otlp.live_runs(service)
     app.include_router(otlp.router)
+    app.include_router(pages.router)
+    app.include_router(pages_more.router)
 
     @app.get("/healthz", response_class=PlainTextResponse)
     def healthy() -> str:
@@ -53,22 +59,41 @@ def create_app(service: Service) -> FastAPI:
             return error_response(503, "not_ready", "the sweeper is not running yet")
         return PlainTextResponse("ready\n")
 
-    async def failed(_: Request, error: Exception) -> Response:
-        return explain(error)
+    @app.get("/metrics", response_class=PlainTextResponse)
+    def metrics(key: CanRead) -> Response:
+        """Counters for Prometheus."""
+        service.metrics.waiting.set(service.writer.waiting)
+        return Response(service.metrics.text(), media_type=CONTENT_TYPE_LATEST)
 
-    async def invalid(_: Request, error: Exception) -> Response:
+    def shown(request: Request, answer: Response) -> Response:
+        """The answer, as a page where a browser asks for one."""
+        wants_page = "text/html" in request.headers.get("accept", "")
+        if not wants_page or request.url.path.startswith("/v1/"):
+            return answer
+        if answer.status_code == 401:
+            return RedirectResponse("/login", 303)
+        message = json.loads(bytes(answer.body))["error"]["message"]
+        words = {403: "Not allowed", 404: "Not found"}
+        heading = words.get(answer.status_code, "That did not work")
+        return render(request, "error.html", status=answer.status_code, heading=heading, message=message)
+
+    async def failed(request: Request, error: Exception) -> Response:
+        return shown(request, explain(error))
+
+    async def invalid(request: Request, error: Exception) -> Response:
         assert isinstance(error, RequestValidationError)
         faults = [
             {"path": ".".join(map(str, item["loc"])), "line": None, "column": None, "message": item["msg"]}
             for item in error.errors()
         ]
         message = "; ".join(f"{fault['path']}: {fault['message']}" for fault in faults)
-        return error_response(400, "bad_request", message, faults=faults)
+        return shown(request, error_response(400, "bad_request", message, faults=faults))
 
-    async def http_error(_: Request, error: Exception) -> Response:
+    async def http_error(request: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)
         codes = {404: "not_found", 405: "method_not_allowed"}
-        return error_response(error.status_code, codes.get(error.status_code, "http"), str(error.detail))
+        code = codes.get(error.status_code, "http")
+        return shown(request, error_response(error.status_code, code, str(error.detail)))
 
     app.add_exception_handler(Refused, failed)
     app.add_exception_handler(EthogramError, failed)

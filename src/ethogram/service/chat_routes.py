@@ -16,7 +16,7 @@ from ..app.conversation import moment_of, role_of
 from ..errors import BadUsage
 from ..ingest.values import as_dict, as_dicts, as_list, text_at, text_of
 from ..models import parse_time
-from ..store.records import TALKS, Added
+from ..store.records import LITELLM, TALKS, Added
 from .chats import Chats, Place
 from .guard import Refused, body_of, json_response, requires
 from .keys import ApiKey
@@ -36,9 +36,11 @@ class ChatDesk:
 
     def __init__(self, service: Service) -> None:
         self._service = service
-        self.chats = Chats(service.settings, store=service.store, emit=self._write, clock=service.now)
+        self._chats: Chats | None = None
+        if service.store.private() is None:
+            self._chats = Chats(service.settings, store=service.store, emit=self._write, clock=service.now)
+            threading.Thread(target=self._chats.warm, name="warm", daemon=True).start()
         self._calls: OrderedDict[str, Place] = OrderedDict()
-        threading.Thread(target=self.chats.warm, name="warm", daemon=True).start()
 
     def _write(self, lines: list[dict[str, Any]]) -> Future[Added]:
         service, now = self._service, self._service.now()
@@ -55,8 +57,23 @@ class ChatDesk:
     def call(self, call: str) -> Place | None:
         return self._calls.get(call)
 
+    @property
+    def chats(self) -> Chats:
+        """The conversations; Refused where the store keeps people under other names."""
+        if self._chats is None:
+            raise Refused(
+                409, "private", "this store keeps people under other names: it takes no conversations"
+            )
+        return self._chats
+
+    def forget(self, subject: str) -> None:
+        """Drop a purged subject's conversations from memory."""
+        if self._chats is not None:
+            self._chats.forget(subject)
+
     def close(self) -> None:
-        self.chats.close()
+        if self._chats is not None:
+            self._chats.close()
 
 
 def desk_of(request: Request) -> ChatDesk:
@@ -130,6 +147,7 @@ async def guard_call(request: Request, desk: Desk, key: CanIngest) -> Response:
     place = await desk.chats.follow(
         messages,
         name=_session(as_dict(fields.get("request_headers"))),
+        source=LITELLM,
         subject=text_at(metadata, "user_api_key_end_user_id"),
     )
     if place is None or place.standing is None:
@@ -168,6 +186,7 @@ async def _follow_logged(chats: Chats, call: dict[str, Any]) -> Place | None:
         as_list(call.get("messages")),
         name=_session({**headers, **as_dict(metadata.get("requester_custom_headers"))}),
         fallback=text_at(call, "trace_id"),
+        source=LITELLM,
         subject=text_at(call, "end_user") or text_at(metadata, "user_api_key_end_user_id"),
         at=_time(call, "startTime"),
     )

@@ -83,6 +83,7 @@ class Chat:
     turns: int = 0
     keys: deque[bytes] = field(default_factory=deque)
     tail: deque[bytes] = field(default_factory=lambda: deque(maxlen=TAIL))
+    source: str = TALKS
     branches: int = 0
     saved_head: bytes | None = None
 
@@ -177,12 +178,13 @@ class Chats:
         name: str | None = None,
         fallback: str | None = None,
         subject: str | None = None,
+        source: str = TALKS,
         at: datetime | None = None,
     ) -> Place | None:
         """Where the conversation of these messages stands; None where they hold no turn.
 
         `name` is the conversation's id; without it the longest known beginning decides, and a new one is
-        called `fallback`. What is known already does not count again.
+        called `fallback` and its events are of this source. What is known already does not count again.
         """
         name, subject = _named(name, "conversation id"), _named(subject, "subject")
         turns, root = turns_of(messages), root_of(name, None if name else subject)
@@ -202,9 +204,9 @@ class Chats:
                 talk = await self._again(turns[:known])
         else:
             if name is None:
-                chat = self._new_chat(_named(fallback, "conversation id"), root, subject)
+                chat = self._new_chat(_named(fallback, "conversation id"), root, subject, source)
             else:
-                chat = await self._by_id(name, root, subject)
+                chat = await self._by_id(name, root, subject, source)
             if chat.turns:
                 return await self._go_on(chat, turns, at)
             talk, parent, new = start(), root, new[-MOST_AGAIN:]
@@ -293,9 +295,9 @@ class Chats:
                 return count
         return 0
 
-    async def _by_id(self, name: str, root: bytes, subject: str | None) -> Chat:
+    async def _by_id(self, name: str, root: bytes, subject: str | None, source: str = TALKS) -> Chat:
         chat = self._chats.get(name) or await self._load(name)
-        chat = chat or self._chats.get(name) or self._new_chat(name, root, subject)
+        chat = chat or self._chats.get(name) or self._new_chat(name, root, subject, source)
         self._touch(chat)
         return chat
 
@@ -309,15 +311,15 @@ class Chats:
             if (name := f"{chat.id}~{chat.branches + 1}") not in self._chats:
                 break
         own = chat.subject == f"{chat.id}/user"
-        branch = self._new_chat(name, chat.root, None if own else chat.subject)
+        branch = self._new_chat(name, chat.root, None if own else chat.subject, chat.source)
         if (node := self._nodes.get(key)) is not None:
             branch.turns = node.standing.turn
         return branch
 
-    def _new_chat(self, name: str | None, root: bytes, subject: str | None) -> Chat:
+    def _new_chat(self, name: str | None, root: bytes, subject: str | None, source: str) -> Chat:
         if name is None or name in self._chats:
             name = uuid.uuid4().hex
-        chat = Chat(name, subject or f"{name}/user", root, root)
+        chat = Chat(name, subject or f"{name}/user", root, root, source=source)
         self._chats[name] = chat
         while len(self._chats) > self._most:
             self._drop(next(iter(self._chats.values())))
@@ -442,7 +444,7 @@ class Chats:
             line: dict[str, Any] = {
                 "id": f"{chat.id}:{chat.turns + number}",
                 "at": format_time(last - timedelta(microseconds=len(steps) - number)),
-                "source": TALKS,
+                "source": chat.source,
                 "subject": own.get(role, f"{chat.id}/{role}"),
                 "target": f"{chat.id}/assistant" if role == "user" else chat.subject,
                 "thread": chat.id,
@@ -473,7 +475,8 @@ class Chats:
             return None  # of another version: begun anew
         root, head = bytes.fromhex(saved["root"]), bytes.fromhex(saved["head"])
         standing = msgspec.convert(saved["standing"], ChatTurn)
-        chat = Chat(name, saved["subject"], root, head, standing.turn, branches=saved["branches"])
+        chat = Chat(name, saved["subject"], root, head, standing.turn)
+        chat.source, chat.branches = saved["source"], saved["branches"]
         chat.tail.extend(map(bytes.fromhex, saved["tail"]))
         chat.keys.append(head)
         chat.saved_head = head
@@ -506,6 +509,7 @@ class Chats:
         assert store is not None
         data = {
             "subject": chat.subject,
+            "source": chat.source,
             "root": chat.root.hex(),
             "head": saved.head.hex(),
             "branches": chat.branches,

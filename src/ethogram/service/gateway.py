@@ -19,7 +19,7 @@ from ..ingest.values import as_dict, as_list, text_at
 from ..models.slotted import dataclass
 from ..remote.address import check_address
 from ..store import open_store
-from ..store.records import TALKS, Added, Store
+from ..store.records import PROXY, TALKS, Added, Store
 from .chats import Chats, ChatTurn, Place
 from .guard import Refused, check_request
 from .intake import Intake
@@ -179,7 +179,8 @@ class Gateway:
     async def score(self, fields: dict[str, Any], name: str | None) -> Place | None:
         """Where the conversation of a request stands; None where it holds no turn."""
         subject = text_at(fields, "safety_identifier", "user")
-        following = self.chats.follow(as_list(fields.get("messages")), name=name, subject=subject)
+        messages = as_list(fields.get("messages"))
+        following = self.chats.follow(messages, name=name, subject=subject, source=PROXY)
         return await asyncio.wait_for(following, self._options.deadline)
 
     def later(self, work: Awaitable[Any]) -> None:

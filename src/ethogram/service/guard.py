@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Awaitable, Callable
+from time import monotonic
 from typing import Any
 
 import msgspec
@@ -73,8 +74,12 @@ class Guard:
             await self._app(scope, receive, send)
             return
 
+        begun, status = monotonic(), 500
+
         async def send_with_headers(message: Message) -> None:
+            nonlocal status
             if message["type"] == "http.response.start":
+                status = message["status"]
                 names = {name for name, _ in message["headers"]}
                 message["headers"] = [*message["headers"], *(h for h in HEADERS if h[0] not in names)]
             await send(message)
@@ -83,8 +88,15 @@ class Guard:
             check_request(Request(scope), self._service.options)
         except Refused as refused:
             await explain(refused)(scope, receive, send_with_headers)
+            self._service.metrics.refused.labels(refused.code).inc()
             return
-        await self._app(scope, receive, send_with_headers)
+        try:
+            await self._app(scope, receive, send_with_headers)
+        finally:
+            # The pattern of the route, not the path: names in paths would be labels without end.
+            route = getattr(scope.get("route"), "path", "none")
+            labels = (route, scope["method"] if route != "none" else "", str(status))
+            self._service.metrics.latency.labels(*labels).observe(monotonic() - begun)
 
 
 def check_request(request: Request, options: ServeOptions) -> None:

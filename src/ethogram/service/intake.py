@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 from ..app.importing import known_kinds
 from ..app.readings import TextSignals, text_signals
 from ..config import Settings
-from ..errors import BadEvents
+from ..errors import BadEvents, Fault
+from ..fields import Count, RecordStruct
 from ..ingest.batch import Place
 from ..ingest.collector import Collector, latest_time
 from ..ingest.errors import Unreadable
@@ -30,6 +31,17 @@ Kinds = Mapping[str, Mapping[str, str]]
 _TYPES: Mapping[str, type] = {"number": float, "text": str}
 
 
+class Ingested(RecordStruct):
+    """What a request brought: how many events are new, and how many were there."""
+
+    RECORD = "ingested"
+
+    added: Count
+    repeated: Count
+    skipped: Mapping[str, Count]
+    faults: tuple[Fault, ...]
+
+
 class Received(NamedTuple):
     """The events of a request, ready to be written, and the kinds of their signals."""
 
@@ -37,7 +49,7 @@ class Received(NamedTuple):
     kinds: Kinds
     repeated: int
     skipped: Mapping[str, int]
-    faults: tuple[Any, ...] = ()
+    faults: tuple[Fault, ...] = ()
     first_wins: bool = False
     """Leave out events whose id the store has with other content, instead of refusing them all."""
 

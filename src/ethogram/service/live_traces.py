@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from ..ingest.format import Input, Record
 from ..ingest.formats.claude_code_otlp import SessionLogs, log_name
 from ..ingest.formats.opentelemetry import THREADS, PlacedSpan, TraceTranscript, is_span, nested, spans_in
-from ..ingest.transcript import ASKING, Transcript
+from ..ingest.transcript import ASKING, UNTIMED, Transcript
 from ..ingest.values import as_dict, as_dicts, as_name
 from ..models import format_time
 from ..models.limits import Limits
@@ -22,6 +22,8 @@ MOST_RUNS = 2_000
 MOST_BYTES = 64 * 2**20
 """Runs in memory, and bytes of the requests they came with; parts of others are read by themselves."""
 UNNAMED = "unknown_service"
+CLAUDE_CODE = "claude-code"
+"""The source of its log records."""
 
 
 class Part(NamedTuple):
@@ -175,11 +177,13 @@ def _log_events(run: LiveRun, part: Part) -> Iterator[Record]:
         session.add_records(1, [(name, fields)])
         for count, event in enumerate(session.events[before:]):
             own = f"{part.key}/{number}" + (f"#{count + 1}" if count else "")
-            yield 1, {**event, "id": own} if number is not None else event, 0
+            named = {**event, "id": own} if number is not None else event
+            yield 1, {**named, "source": CLAUDE_CODE}, 0
 
 
 def _timed(event: dict[str, Any], now: datetime) -> dict[str, Any]:
     """An event that happened now where it has no time."""
     if "at" in event:
         return event
-    return {key: value for key, value in event.items() if key != "source"} | {"at": format_time(now)}
+    kept = {key: value for key, value in event.items() if (key, value) != ("source", UNTIMED)}
+    return {**kept, "at": format_time(now)}

@@ -29,8 +29,20 @@ class ServeOptions:
     """The most bytes of a request, before and after unpacking."""
     waiting: int = 50_000
     """Events that may wait to be written; beyond that a request is answered with 429."""
+    webhooks: tuple[str, ...] = ()
+    """Addresses that get every change of a detection. Only the command line names them."""
+    webhook_secret: str = ""
+    """Signs what webhooks get."""
+    public_url: str = ""
+    """The address under which people reach the service, for links; empty: host and port."""
     pause: float = 1.0
     """Seconds between two looks for something new."""
+
+    @property
+    def url(self) -> str:
+        """The address for links."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return (self.public_url or f"http://{host}:{self.port}").rstrip("/")
 
     @property
     def is_local(self) -> bool:

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from time import monotonic
 
 from ..app.analyze import load_library
 from ..app.stored_events import note_looks
 from ..config import Settings
+from ..config.settings import METRICS
 from ..patterns.library import Library
 from ..store import open_store
 from ..store.records import Added, Change
 from .intake import Intake
 from .keys import ApiKey, KeyRing
+from .metrics import Metrics
 from .options import ServeOptions
+from .outbox import Outbox
 from .sweeper import Report, Sweeper
 from .writer import Writer
 
@@ -35,8 +38,8 @@ class Service:
         self.library: Library = load_library(options.patterns or None, options.settings)
         self.intake = Intake(options.settings, keep_text=options.keep_text)
         self.begun = monotonic()
-        self.written = 0
-        self.sweeps = 0
+        prefix = {**METRICS, **options.settings.metrics}["prefix"]
+        self.metrics = Metrics(prefix, self.library.chosen)
         self.last_report: Report | None = None
         self.is_closing = False
         self._listeners: list[Listener] = []
@@ -44,6 +47,7 @@ class Service:
         self.writer = Writer(
             self.store, keep_text=options.keep_text, most=options.waiting, on_written=self._written
         )
+        self.outbox = Outbox(self.store, options)
         self.sweeper = Sweeper(options, self._swept)
 
     @property
@@ -59,6 +63,7 @@ class Service:
         self.is_closing = True
         self.writer.close()
         self.sweeper.close()
+        self.outbox.close()
         self.store.close()
 
     @staticmethod
@@ -77,20 +82,23 @@ class Service:
         return end
 
     def _written(self, added: Added) -> None:
-        self.written += added.added
+        self.metrics.events.labels("added").inc(added.added)
+        self.metrics.events.labels("repeated").inc(added.repeated)
         if added.added:
             self.sweeper.wake()
 
     def _swept(self, report: Report) -> None:
-        self.sweeps += 1
         self.last_report = report
+        self.metrics.sweeps.labels("failed" if report.error else "done").inc()
+        self.metrics.sweep_seconds.observe(report.seconds)
         if report.error:
             log.error("a sweep failed: %s", report.error)
-        self.publish()
-
-    def publish(self) -> None:
-        """Tell every listener the changes that were not told yet."""
         changes = self.store.unreported()
+        self.metrics.count_checks(report.subjects, self.metrics.count_changes(changes))
+        self.publish(changes)
+
+    def publish(self, changes: Sequence[Change]) -> None:
+        """Tell every listener these changes, then mark them as reported."""
         for change in changes:
             with self._lock:
                 listeners = list(self._listeners)
@@ -100,3 +108,5 @@ class Service:
                 except Exception:
                     log.exception("a listener failed on detection %s", change.detection.id)
         self.store.mark_reported(change.key for change in changes)
+        if changes:
+            self.outbox.wake()

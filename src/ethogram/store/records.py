@@ -22,7 +22,9 @@ Who = tuple[str, str]
 Place = tuple[int, int]
 """(file, line) of something staged."""
 TALKS = "conversation"
-"""The source of turns of conversations; `Conversation` itself stores no event of them."""
+LITELLM, PROXY = "litellm", "proxy"
+"""The sources of turns: told by programs, by LiteLLM, and of what passed through a gateway."""
+TALK_SOURCES = frozenset((TALKS, LITELLM, PROXY))
 COUNTED = ("events", "subjects", "readings", "detections", "verdicts", "runner_states")
 """Tables whose rows are counted."""
 

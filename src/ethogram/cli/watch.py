@@ -1,0 +1,184 @@
+"""`ethogram watch`: follow growing files, and report detections as they happen."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import nullcontext
+from dataclasses import replace
+from typing import Annotated
+
+import click
+
+from ..app.analyze import load_library
+from ..app.evaluation.questions import Interrupts
+from ..app.following import Follower, Look
+from ..errors import BadEvents, BadUsage
+from ..models import Detection, rank
+from ..remote.webhook import Webhook
+from ..report.wording import clean, plural, span, title_of, whom
+from ..store import open_store
+from . import options as o
+from .errors import warn
+from .output import flush, write_json, write_line
+
+EVERY = "1s"
+SHARE = 4
+"""A pause lasts at least so many times as long as the look before it."""
+PATIENCE = 10.0
+"""Seconds that a bad line may stay unchanged, since it may still be written."""
+COMMAND_SECONDS = 60.0
+
+Sink = Callable[[Detection], str]
+"""Takes a detection with its change; '' or why it could not be delivered."""
+
+
+def watch(
+    paths: Annotated[list[str], o.arg("Follow these files or folders.", "PATH")],
+    patterns: o.Patterns = o.NONE,
+    as_json: o.AsJson = False,
+    command: Annotated[
+        str, o.opt("Run this for each detection; its JSON is on stdin.", metavar="CMD", panel=o.OUTPUT)
+    ] = "",
+    webhook: Annotated[
+        str, o.opt("Post each detection as JSON; https or this machine.", metavar="URL", panel=o.OUTPUT)
+    ] = "",
+    store: Annotated[
+        str, o.opt("Keep detections; report none of them twice.", metavar="URL", panel=o.OUTPUT)
+    ] = "",
+    once: Annotated[bool, o.opt("Look once and exit.", "--once")] = False,
+    until_idle: Annotated[
+        str, o.opt("Exit after this long without a change, like 30s.", metavar="DURATION")
+    ] = "",
+    every: Annotated[str, o.opt("Look for changes this often.", metavar="DURATION")] = EVERY,
+    fail_on: o.FailOn = "",
+    skip_bad: o.SkipBad = False,
+    config: o.Config = "",
+    source: o.Source = "",
+    scorers: o.Scorers = o.NONE,
+    run: o.RunOptions = o.NO_RUN,
+    parameters: o.Parameters = o.NONE,
+) -> None:
+    """Follow growing files and report detections as they happen.
+
+    Ctrl-C ends it with exit code 0. A last line without an end is read when it is complete.
+    """
+    if not paths:
+        raise click.BadParameter("missing input: name files or folders to follow")
+    if "-" in paths:
+        raise BadUsage("-: standard input cannot be followed: name a file, or use ethogram analyze -")
+    idle, pause = o.seconds_of(until_idle, "--until-idle"), o.seconds_of(every, "--every") or 0.0
+    if pause <= 0:
+        raise BadUsage("invalid --every: expected more than 0 seconds")
+    sinks = list(_sinks(command, webhook))
+    options = o.InputOptions(paths, "", config, source, skip_bad, scorers, parameters, fail_on, as_json, run)
+    loaded = options.loaded()
+    settings, library = loaded.settings, load_library(patterns or None, loaded)
+    mutes = options.mutes(loaded)
+    with open_store(store, create=True) if store else nullcontext() as opened, Interrupts() as interrupts:
+        if opened is not None:
+            if opened.private() is not None:
+                raise BadUsage("this store keeps people under other names: a watch needs one that does not")
+            o.note_all(opened, "watch")
+        follower = Follower(paths, library, settings, store=opened, skip_bad=skip_bad, mutes=mutes)
+        grave = False
+        for look in _looks(follower, interrupts, pause, idle, once=once):
+            grave |= settings.fail_on is not None and any(
+                change in ("new", "risen", "found again") and rank(item.severity) >= rank(settings.fail_on)
+                for change, item in look.changes
+            )
+            _report(look, sinks, as_json=as_json)
+            follower.mark(look, o.now())
+    if grave:
+        raise click.exceptions.Exit(o.FAIL)
+
+
+def _looks(
+    follower: Follower, interrupts: Interrupts, pause: float, idle: float | None, *, once: bool
+) -> Iterator[Look]:
+    """Look when something has changed, until Ctrl-C or nothing changes any more; the last look is whole."""
+    if once:
+        yield follower.look(o.now(), whole=True)
+        return
+    changed, bad = time.monotonic(), None
+    try:
+        while interrupts.none():
+            began = time.monotonic()
+            if follower.has_changed():
+                changed = began
+                try:
+                    yield follower.look(o.now())
+                    bad = None
+                except BadEvents as error:
+                    bad = error  # perhaps a document that is being written
+            elif bad is not None and began - changed >= PATIENCE:
+                raise bad
+            elif idle is not None and began - changed >= idle:
+                yield follower.look(o.now(), whole=True)
+                return
+            rest = max(pause, SHARE * (time.monotonic() - began))
+            with interrupts.allowed():
+                time.sleep(min(rest, idle) if idle else rest)
+    except KeyboardInterrupt:
+        return
+
+
+def _report(look: Look, sinks: list[Sink], *, as_json: bool) -> None:
+    for change, item in look.changes:
+        if not change:
+            continue
+        detection = replace(item, change=change)
+        if as_json:
+            write_json(detection)
+        else:
+            for line in _lines(detection):
+                write_line(line)
+        flush()
+        for sink in sinks:
+            if why := sink(detection):
+                warn(f"not delivered: detection {detection.id}: {why}", as_json=as_json)
+    if look.bad:
+        warn(f"skipped {plural(look.bad, 'invalid line')}", as_json=as_json)
+
+
+def _lines(detection: Detection) -> Iterator[str]:
+    when = span(detection.opened_at, detection.closed_at, timed=True)
+    change = "" if detection.change == "new" else f" ({detection.change})"
+    yield f"{detection.severity.upper():8}  {title_of(detection)}{change}  {whom(detection)}  {when}"
+    yield f"          {clean(detection.to_dict()['explanation'])}"
+
+
+def _sinks(command: str, webhook: str) -> Iterator[Sink]:
+    if command:
+        yield _command(command)
+    if webhook:
+        hook = Webhook(webhook)
+        yield lambda detection: hook.post(detection.to_dict())
+
+
+def _command(text: str) -> Sink:
+    """Run a program with the detection on standard input; no shell reads the command or the detection."""
+    try:
+        argv = shlex.split(text)
+    except ValueError as error:
+        raise BadUsage(f"invalid --command {text!r:.80}: {error}") from None
+    if not argv or shutil.which(argv[0]) is None:
+        raise BadUsage(f"invalid --command {text!r:.80}: no such program {(argv or [''])[0]!r:.80}")
+
+    def deliver(detection: Detection) -> str:
+        body = json.dumps(detection.to_dict(), ensure_ascii=True) + "\n"
+        try:
+            # Its output goes to standard error: ours may be read as JSON.
+            done = subprocess.run(  # noqa: S603 (the user named the program; nothing of it is from the input)
+                argv, input=body.encode(), stdout=sys.__stderr__, timeout=COMMAND_SECONDS, check=False
+            )
+        except (OSError, subprocess.TimeoutExpired) as error:
+            return f"{argv[0]}: {getattr(error, 'strerror', None) or 'took too long'}"
+        return "" if done.returncode == 0 else f"{argv[0]} exited with {done.returncode}"
+
+    return deliver

@@ -1,0 +1,85 @@
+"""Alert rules, the dashboard file and a real Prometheus that reads our metrics."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import socket
+import subprocess
+from pathlib import Path
+
+import httpx
+import pytest
+
+from ethogram.app.doctor import doctor
+from ethogram.config import Settings
+from ethogram.service.metrics import Metrics
+from service.conftest import Start, wait_for
+from service.test_events import COLD, line, post
+
+FILES = Path(__file__).parents[2] / "examples" / "operations"
+needs_prometheus = pytest.mark.skipif(
+    shutil.which("promtool") is None and os.environ.get("CI") != "true",
+    reason="there is no Prometheus: apt-get install prometheus",
+)
+
+
+@needs_prometheus
+def test_alert_rules_fire_when_they_should() -> None:
+    for command in (["check", "rules", "alerts.yml"], ["test", "rules", "alerts_test.yml"]):
+        done = subprocess.run(["promtool", *command], cwd=FILES, capture_output=True, text=True)
+        assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_every_metric_of_the_files_exists() -> None:
+    names = {family.name for family in Metrics("ethogram", ["loop"]).registry.collect()}
+    for file in ("alerts.yml", "grafana.json"):
+        used = set(re.findall(r"ethogram_[a-z_]+", (FILES / file).read_text()))
+        bare = {re.sub(r"_(total|bucket|sum|count)$", "", name) for name in used}
+        assert bare <= names
+
+
+def test_the_dashboard_has_the_three_panels() -> None:
+    panels = {panel["title"] for panel in json.loads((FILES / "grafana.json").read_text())["panels"]}
+    assert {"Pattern Detection Rate", "Pattern Confidence Distribution", "Top Detected Patterns"} <= panels
+
+
+@needs_prometheus
+def test_a_real_prometheus_reads_the_metrics(start: Start, tmp_path: Path) -> None:
+    client = start()
+    post(client, *(line(f"e{day}", day) for day in (1, 2, 3)), line("e4", 4, readings=COLD))
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    config = tmp_path / "prometheus.yml"
+    text = (FILES / "prometheus.yml").read_text().replace("15s", "1s").replace("[alerts.yml]", "[]")
+    config.write_text(text.replace("127.0.0.1:8765", f"127.0.0.1:{client.base_url.port}"))
+    storage = f"--storage.tsdb.path={tmp_path / 'data'}"
+    command = ["prometheus", f"--config.file={config}", storage, f"--web.listen-address=127.0.0.1:{port}"]
+    server = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        query = 'ethogram_pattern_detection_total{detected="true",pattern="love_bombing"}'
+
+        def seen() -> bool:
+            try:
+                answer = httpx.get(f"http://127.0.0.1:{port}/api/v1/query", params={"query": query})
+            except httpx.TransportError:
+                return False
+            if answer.status_code != 200:  # it is starting
+                return False
+            rows = answer.json().get("data", {}).get("result", [])
+            return [row["value"][1] for row in rows] == ["1"]
+
+        assert wait_for(seen)
+    finally:
+        server.kill()
+        server.wait()
+
+
+def test_doctor_sees_a_running_service(start: Start) -> None:
+    client = start()
+    wait_for(lambda: client.get("/readyz").status_code == 200)
+    checks = {item.check: item.state for item in doctor(Settings(), url=str(client.base_url).rstrip("/"))}
+    assert checks["service"] == "ok"
