@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 import httpx
 import pytest
 
+from ethogram.service import chat_routes
 from ethogram.service.keys import new_key
 from ethogram.store import open_store
 from service.conftest import Start, wait_for
@@ -138,8 +140,9 @@ def test_a_body_that_is_no_json_is_refused(client: httpx.Client) -> None:
 
 
 def test_litellm_sends_the_whole_history_and_only_the_new_counts(
-    client: httpx.Client, tmp_path: Path
+    client: httpx.Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(chat_routes, "QUIET", 0.5)
     history: list[dict[str, Any]] = []
     for number, text in enumerate(["Hello!", "Will it rain?"]):
         history.append(user(text))
@@ -150,6 +153,19 @@ def test_litellm_sends_the_whole_history_and_only_the_new_counts(
     assert guard(client, history[:3], "retried") == {"action": "NONE"}
     [turns] = threads(tmp_path / "service.db", 4).values()
     assert turns == [("1", "user"), ("2", "assistant"), ("3", "user"), ("4", "assistant")]
+
+
+def test_an_answer_that_streams_is_told_in_parts_and_counts_once(
+    client: httpx.Client, tmp_path: Path
+) -> None:
+    guard(client, [user("Hello!")], "a")
+    for text in ("Good", "Good day,", "Good day, Ann."):
+        guard(client, [], "a", input_type="response", texts=[text])
+    # What its log has of a stream may differ.
+    client.post("/v1/litellm/calls", json=[logged([user("Hello!")], "Good Good day, Ann.", "a", time.time())])
+    guard(client, [user("Hello!"), bot("Good day, Ann."), user("Will it rain?")], "b")
+    [turns] = threads(tmp_path / "service.db", 3).values()
+    assert turns == [("1", "user"), ("2", "assistant"), ("3", "user")]
 
 
 def test_litellm_is_told_to_block_where_its_settings_say_so(client: httpx.Client) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from collections import OrderedDict
 from concurrent.futures import Future
@@ -27,8 +28,23 @@ router = APIRouter()
 CanIngest = Annotated[ApiKey | None, Depends(requires("ingest"))]
 MOST_CALLS = 10_000
 """Calls of LiteLLM that are remembered, for their answers and for its log of them."""
+QUIET = 15.0
+"""Seconds after which an answer that was not told again is whole."""
 HIDDEN = "[present]"
 """What LiteLLM sends in place of a header that it was not told to pass on."""
+
+
+class Call:
+    """A call of LiteLLM: where it left its conversation, and its answer as far as it was told."""
+
+    def __init__(self, place: Place) -> None:
+        self.place, self.text, self.tools = place, "", None
+        self.timer: asyncio.TimerHandle | None = None
+
+    def stop(self) -> None:
+        if self.timer is not None:
+            self.timer.cancel()
+            self.timer = None
 
 
 class ChatDesk:
@@ -40,7 +56,7 @@ class ChatDesk:
         if service.store.private() is None:
             self._chats = Chats(service.settings, store=service.store, emit=self._write, clock=service.now)
             threading.Thread(target=self._chats.warm, name="warm", daemon=True).start()
-        self._calls: OrderedDict[str, Place] = OrderedDict()
+        self._calls: OrderedDict[str, Call] = OrderedDict()
 
     def _write(self, lines: list[dict[str, Any]]) -> Future[Added]:
         service, now = self._service, self._service.now()
@@ -48,14 +64,28 @@ class ChatDesk:
         received = service.intake.collect(records, service.writer.kinds, source=TALKS, now=now)
         return service.writer.submit(received, now)
 
-    def note_call(self, call: str, place: Place) -> None:
+    def note_call(self, name: str, place: Place) -> None:
         """Remember where a call left its conversation: its answer comes without the messages."""
-        self._calls[call] = place
+        self._calls[name] = Call(place)
         while len(self._calls) > MOST_CALLS:
-            self._calls.popitem(last=False)
+            self._calls.popitem(last=False)[1].stop()
 
-    def call(self, call: str) -> Place | None:
-        return self._calls.get(call)
+    def call(self, name: str) -> Call | None:
+        return self._calls.get(name)
+
+    def hear(self, call: Call, text: str, tools: Any) -> None:
+        """Take the answer of a call, which is told again and again while it streams."""
+        call.stop()
+        call.text, call.tools = text, tools
+        call.timer = asyncio.get_running_loop().call_later(
+            QUIET, lambda: asyncio.ensure_future(self.finish(call))
+        )
+
+    async def finish(self, call: Call, at: datetime | None = None) -> None:
+        """Count the answer of a call, unless the conversation went on, with it, already."""
+        call.stop()
+        if call.text and call.place.chat.head == call.place.key:
+            await self.chats.answer(call.place, call.text, call.tools, at)
 
     @property
     def chats(self) -> Chats:
@@ -137,8 +167,8 @@ async def guard_call(request: Request, desk: Desk, key: CanIngest) -> Response:
     call = text_at(fields, "litellm_call_id") or ""
     texts = [text for text in as_list(fields.get("texts")) if isinstance(text, str)]
     if text_at(fields, "input_type") == "response":
-        if (place := desk.call(call)) is not None:
-            await desk.chats.answer(place, "\n".join(texts), fields.get("tool_calls"))
+        if (known := desk.call(call)) is not None:
+            desk.hear(known, "\n".join(texts), fields.get("tool_calls"))
         return json_response({"action": "NONE"})
     messages = as_list(fields.get("structured_messages")) or [
         {"role": "user", "content": text} for text in texts
@@ -168,14 +198,18 @@ async def add_calls(request: Request, desk: Desk, key: CanIngest) -> Response:
     taken = 0
     for call in calls:
         # The guardrail may have seen it already, under a name that is not told here.
-        place = desk.call(text_at(call, "litellm_call_id") or "") or await _follow_logged(desk.chats, call)
-        if place is None:
-            continue
+        known = desk.call(text_at(call, "litellm_call_id") or "")
+        if known is None:
+            place = await _follow_logged(desk.chats, call)
+            if place is None:
+                continue
+            known = Call(place)
         taken += 1
         choices = as_dicts(as_dict(call.get("response")).get("choices"))
         answer = as_dict(choices[0].get("message")) if choices else {}
-        if text := text_of(answer.get("content")):
-            await desk.chats.answer(place, text, answer.get("tool_calls"), _time(call, "endTime"))
+        if not known.text:
+            known.text, known.tools = text_of(answer.get("content")), answer.get("tool_calls")
+        await desk.finish(known, _time(call, "endTime"))
     return json_response({"record": "calls", "calls": len(calls), "taken": taken})
 
 
