@@ -162,7 +162,9 @@ def test_an_answer_that_streams_is_told_in_parts_and_counts_once(
     for text in ("Good", "Good day,", "Good day, Ann."):
         guard(client, [], "a", input_type="response", texts=[text])
     # What its log has of a stream may differ.
-    client.post("/v1/litellm/calls", json=[logged([user("Hello!")], "Good Good day, Ann.", "a", time.time())])
+    client.post(
+        "/v1/litellm/calls", json=[logged([user("Hello!")], "Good Good day, Ann.", "a", time.time() - 1)]
+    )
     guard(client, [user("Hello!"), bot("Good day, Ann."), user("Will it rain?")], "b")
     [turns] = threads(tmp_path / "service.db", 3).values()
     assert turns == [("1", "user"), ("2", "assistant"), ("3", "user")]
