@@ -210,7 +210,7 @@ async def add_calls(request: Request, desk: Desk, key: CanIngest) -> Response:
         if not known.text:
             known.text, known.tools = text_of(answer.get("content")), answer.get("tool_calls")
         await desk.finish(known, _time(call, "endTime"))
-    return json_response({"record": "calls", "calls": len(calls), "taken": taken})
+    return json_response({"calls": len(calls), "taken": taken})
 
 
 async def _follow_logged(chats: Chats, call: dict[str, Any]) -> Place | None:
