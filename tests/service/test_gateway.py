@@ -15,6 +15,7 @@ import openai
 import pytest
 
 from ethogram.errors import BadUsage
+from ethogram.service import gateway as gateway_module
 from ethogram.service.gateway import Gateway, ProxyOptions
 from ethogram.service.keys import new_key
 from ethogram.service.options import ServeOptions
@@ -413,6 +414,28 @@ def test_a_client_that_leaves_does_not_keep_the_upstream(begin: Begin) -> None:
     with proxy.client.stream("POST", "/v1/chat/completions", json=body) as response:
         next(response.iter_lines())
     assert proxy.ask([user("Good day")], model="stub").status_code == 200
+
+
+def test_an_answer_that_breaks_off_does_not_look_whole(begin: Begin, tmp_path: Path) -> None:
+    proxy = begin(Upstream("break off now please"), str(tmp_path / "chats.db"))
+    body = {"model": "stub", "messages": [user("Hello!")], "stream": True}
+    with pytest.raises(httpx.RemoteProtocolError):
+        proxy.client.post("/v1/chat/completions", json=body)
+    proxy.upstream.answer = ANSWER
+    proxy.ask([user("Hello!"), bot("Good day"), user("Will it rain?")])
+    [turns] = threads(tmp_path / "chats.db", 4).values()
+    assert [role for _, role in turns] == ["user", "assistant", "user", "assistant"]
+
+
+def test_a_request_that_does_not_arrive_is_given_up(begin: Begin, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gateway_module, "BODY_SECONDS", 0.2)
+    port = int(begin().url.rpartition(":")[2])
+    with socket.create_connection(("127.0.0.1", port)) as connection:
+        head = (
+            f"POST /v1/chat/completions HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nContent-Length: 100\r\n\r\n{{"
+        )
+        connection.sendall(head.encode())
+        assert b" 408 " in connection.makefile("rb").readline()
 
 
 def test_two_hundred_conversations_at_once(begin: Begin, tmp_path: Path) -> None:

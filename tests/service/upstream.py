@@ -90,7 +90,9 @@ class Upstream:
         kind = [(b"content-type", b"text/event-stream; charset=utf-8")]
         await send({"type": "http.response.start", "status": 200, "headers": kind})
         pieces = [{"role": "assistant", "content": ""}, *({"content": word} for word in _words(text)), {}]
-        for delta in pieces:
+        for number, delta in enumerate(pieces):
+            if number > 2 and text == "break off now please":
+                raise ConnectionAbortedError
             reason = None if delta else "stop"
             choice = {"index": 0, "delta": delta, "finish_reason": reason}
             event = {**head, "object": "chat.completion.chunk", "choices": [choice]}

@@ -41,6 +41,8 @@ NOT_PASSED = frozenset({
     b"forwarded", b"x-forwarded-for", b"x-forwarded-host", b"x-forwarded-proto", KEY_HEADER, CONVERSATION,
 })  # fmt: skip
 NOT_RETURNED = NOT_PASSED - {b"content-length"}
+BODY_SECONDS = 60.0
+"""Seconds in which a request must have arrived."""
 TIMEOUT = {"connect": 10.0, "read": 600.0, "write": 60.0, "pool": 10.0}
 LIMITS = httpx2.Limits(max_connections=1000, max_keepalive_connections=200, keepalive_expiry=60)
 Headers = list[tuple[bytes, bytes]]
@@ -218,7 +220,11 @@ class Exchange:
     async def run(self) -> None:
         try:
             self._gateway.check(self._scope)
-            body = await self._body()
+            async with asyncio.timeout(BODY_SECONDS):
+                body = await self._body()
+        except TimeoutError:
+            await self._answer(408, failure(self._api, "too_slow", "the request did not arrive in time"))
+            return
         except Refused as refused:
             await self._answer(refused.status, failure(self._api, refused.code, refused.message))
             return
