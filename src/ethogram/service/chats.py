@@ -8,34 +8,28 @@ branch: a conversation of its own.
 from __future__ import annotations
 
 import asyncio
-import json
-import threading
 import uuid
-from collections import OrderedDict, deque
+from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from datetime import datetime, timedelta
-from typing import Annotated, Any, NamedTuple
-
-import msgspec
+from typing import Any, NamedTuple
 
 from ..app.conversation import name_of, role_of
-from ..chat.conversation import Talk, follow, start, talk_from_json, talk_to_json
-from ..chat.records import MODES, Mode, Outcome
+from ..chat.conversation import Talk, follow, start
+from ..chat.records import Mode, Outcome
 from ..config import Settings
-from ..errors import BadUsage, EthogramError
-from ..fields import Count, Name, Ratio, RecordStruct, Role, one_of
+from ..errors import BadUsage
 from ..models import format_time
 from ..models.limits import Limits
-from ..models.slotted import dataclass, field
+from ..models.slotted import dataclass
 from ..signals.base import Unmeasured
 from ..signals.chat import meaning_of, tuning_of, values_of
 from ..store.records import TALKS, Added, Store
+from .chat_states import Chat, ChatSaver, ChatTurn, Saved
 from .messages import Turn, chained, root_of, turn_of, turns_of
 from .state import log
 
-CHAT, HEAD = "chat", "chat_head"
-"""States in a store: a conversation by its id; the id by the hash of all its messages."""
 MOST_CHATS = 2_000
 """Conversations in memory; others are read from the store, or followed again from their messages."""
 MOST_NODES = 256
@@ -44,48 +38,13 @@ TALKS_AT_HAND = 6
 """Newest messages of a conversation whose state is in memory."""
 MOST_AGAIN = 200
 """Messages that are followed at once, the newest of a longer history."""
-TAIL = 64
-"""Newest messages of a named conversation that a shortened history is compared with."""
 LOOK_BACK = 6
 """Beginnings, the longest first, that are looked up in a store."""
 INLINE = 2_000
 """Characters that are scored at once; more is left to a thread, so that others need not wait."""
 REASONS = 3
-SAVE_EVERY = 0.2
 MOST_UNWRITTEN = 10_000
 """Requests whose turns may wait to be written."""
-
-
-class ChatTurn(RecordStruct):
-    """Where a conversation stands after a turn, and why."""
-
-    RECORD = "chat_turn"
-
-    conversation: Name
-    turn: Count
-    """Of both sides, from 1."""
-    role: Role
-    risk: Ratio
-    mode: Annotated[str, one_of(*MODES)]
-    reasons: tuple[str, ...]
-    """What adds most to the risk, the most first."""
-
-
-@dataclass(slots=True)
-class Chat:
-    """A conversation or a branch of one."""
-
-    id: str
-    subject: str
-    root: bytes
-    """What its first message is hashed with."""
-    head: bytes
-    turns: int = 0
-    keys: deque[bytes] = field(default_factory=deque)
-    tail: deque[bytes] = field(default_factory=lambda: deque(maxlen=TAIL))
-    source: str = TALKS
-    branches: int = 0
-    saved_head: bytes | None = None
 
 
 @dataclass(slots=True)
@@ -116,16 +75,6 @@ class Step(NamedTuple):
     values: Mapping[str, Any]
 
 
-class Saved(NamedTuple):
-    """A conversation as it is saved."""
-
-    chat: Chat
-    head: bytes
-    standing: ChatTurn
-    talk: Talk
-    tail: tuple[bytes, ...]
-
-
 Emit = Callable[[list[dict[str, Any]]], "Future[Added]"]
 """Writes new turns as event lines; called in a thread."""
 
@@ -151,18 +100,13 @@ class Chats:
         self._meaning, self._tuning = meaning_of(options), tuning_of(options)
         self._is_near = options.get("embedder", "static") in ("static", None)
         self._longest = Limits(**settings.limits).text
-        self._store, self._emit, self._clock, self._most = store, emit, clock, most
+        self._saver = None if store is None else ChatSaver(store, clock)
+        self._emit, self._clock, self._most = emit, clock, most
         self._nodes: dict[bytes, Node] = {}
         self._chats: OrderedDict[str, Chat] = OrderedDict()
         self._locks: dict[str, tuple[asyncio.Lock, list[None]]] = {}
-        self._dirty: dict[str, Saved] = {}
         self._emitter = ThreadPoolExecutor(1, "turns")
         self._unwritten = 0
-        self._wake = threading.Condition()
-        self._closing = False
-        self._saver = threading.Thread(target=self._save_on, name="chats", daemon=True)
-        if store is not None:
-            self._saver.start()
 
     def __len__(self) -> int:
         return len(self._chats)
@@ -253,8 +197,8 @@ class Chats:
                 if self._emit is not None and lines:
                     await asyncio.wrap_future(await asyncio.to_thread(self._emit, lines))
                 place = self._commit(chat, chat.head, steps, at, emit=False)
-                if (saved := self._take_dirty(chat.id)) is not None:
-                    await asyncio.to_thread(self._save, saved)
+                if self._saver is not None:
+                    await asyncio.to_thread(self._saver.flush, chat.id)
         finally:
             users.pop()
             if not users:
@@ -266,18 +210,16 @@ class Chats:
         """Drop a subject's conversations from memory; returns how many."""
         gone = [chat for chat in list(self._chats.values()) if chat.subject == subject]
         for chat in gone:
-            self._take_dirty(chat.id)
+            if self._saver is not None:
+                self._saver.take(chat.id)
             self._drop(chat)
         return len(gone)
 
     def close(self) -> None:
         """Write and save what waits."""
         self._emitter.shutdown()
-        with self._wake:
-            self._closing = True
-            self._wake.notify()
-        if self._store is not None:
-            self._saver.join()
+        if self._saver is not None:
+            self._saver.close()
 
     # Which conversation.
 
@@ -286,12 +228,12 @@ class Chats:
         for count in range(len(keys), 0, -1):
             if keys[count - 1] in self._nodes:
                 return count
-        if self._store is None:
+        if self._saver is None:
             return 0
         for count in range(len(keys), max(0, len(keys) - LOOK_BACK), -1):
             key = keys[count - 1]
-            name = await asyncio.to_thread(self._store.load_state, HEAD, key.hex())
-            if name is not None and await self._load(json.loads(name)) is not None and key in self._nodes:
+            name = await asyncio.to_thread(self._saver.name_at, key)
+            if name is not None and await self._load(name) is not None and key in self._nodes:
                 return count
         return 0
 
@@ -300,6 +242,17 @@ class Chats:
         chat = chat or self._chats.get(name) or self._new_chat(name, root, subject, source)
         self._touch(chat)
         return chat
+
+    async def _load(self, name: str) -> Chat | None:
+        """The conversation of an id as the store has it; None where it has none."""
+        if self._saver is None:
+            return None
+        saved = await asyncio.to_thread(self._saver.load, name)
+        if saved is None or name in self._chats:
+            return self._chats.get(name)
+        self._chats[name] = saved.chat
+        self._nodes[saved.head] = Node(saved.chat, saved.standing, saved.talk)
+        return saved.chat
 
     def _chat_at(self, chat: Chat, key: bytes) -> Chat:
         """The conversation that goes on from this key: this one, or a branch where it went on already."""
@@ -406,11 +359,8 @@ class Chats:
                 if old is not None:
                     old.talk = None
         standing = self._nodes[last.key].standing
-        if self._store is not None:
-            saved = Saved(chat, chat.head, standing, last.talk, tuple(chat.tail))
-            with self._wake:
-                self._dirty[chat.id] = saved
-                self._wake.notify()
+        if self._saver is not None:
+            self._saver.put(Saved(chat, chat.head, standing, last.talk, tuple(chat.tail)))
         return Place(last.key, chat, standing)
 
     def _emit_later(self, lines: list[dict[str, Any]]) -> None:
@@ -458,70 +408,6 @@ class Chats:
             if step.turn.text.strip():
                 lines.append(line)
         return lines
-
-    # The store.
-
-    async def _load(self, name: str) -> Chat | None:
-        """The conversation of an id as the store has it; None where it has none."""
-        if self._store is None:
-            return None
-        data = await asyncio.to_thread(self._store.load_state, CHAT, name)
-        if data is None or name in self._chats:
-            return self._chats.get(name)
-        saved = json.loads(data)
-        try:
-            talk = talk_from_json(saved["talk"])
-        except ValueError:
-            return None  # of another version: begun anew
-        root, head = bytes.fromhex(saved["root"]), bytes.fromhex(saved["head"])
-        standing = msgspec.convert(saved["standing"], ChatTurn)
-        chat = Chat(name, saved["subject"], root, head, standing.turn)
-        chat.source, chat.branches = saved["source"], saved["branches"]
-        chat.tail.extend(map(bytes.fromhex, saved["tail"]))
-        chat.keys.append(head)
-        chat.saved_head = head
-        self._chats[name] = chat
-        self._nodes[head] = Node(chat, standing, talk)
-        return chat
-
-    def _take_dirty(self, name: str) -> Saved | None:
-        with self._wake:
-            return self._dirty.pop(name, None)
-
-    def _save_on(self) -> None:
-        while True:
-            with self._wake:
-                while not self._dirty and not self._closing:
-                    self._wake.wait()
-                if self._dirty and not self._closing:
-                    self._wake.wait(SAVE_EVERY)  # what comes meanwhile is saved once
-                waiting, self._dirty = list(self._dirty.values()), {}
-                if self._closing and not waiting:
-                    return
-            for saved in waiting:
-                try:
-                    self._save(saved)
-                except EthogramError as error:
-                    log.error("a conversation was not saved: %s", error)
-
-    def _save(self, saved: Saved) -> None:
-        store, chat, now = self._store, saved.chat, self._clock()
-        assert store is not None
-        data = {
-            "subject": chat.subject,
-            "source": chat.source,
-            "root": chat.root.hex(),
-            "head": saved.head.hex(),
-            "branches": chat.branches,
-            "tail": [digest.hex() for digest in saved.tail],
-            "standing": msgspec.to_builtins(saved.standing),
-            "talk": talk_to_json(saved.talk),
-        }
-        store.save_state(CHAT, chat.id, json.dumps(data).encode(), now, subject=chat.subject)
-        store.save_state(HEAD, saved.head.hex(), json.dumps(chat.id).encode(), now)
-        if chat.saved_head is not None and chat.saved_head != saved.head:
-            store.save_state(HEAD, chat.saved_head.hex(), None, now)
-        chat.saved_head = saved.head
 
 
 def _named(value: str | None, what: str) -> str | None:

@@ -20,7 +20,8 @@ from ..models.slotted import dataclass
 from ..remote.address import check_address
 from ..store import open_store
 from ..store.records import PROXY, TALKS, Added, Store
-from .chats import Chats, ChatTurn, Place
+from .chat_states import ChatTurn
+from .chats import Chats, Place
 from .guard import Refused, check_request
 from .intake import Intake
 from .keys import ROLES, KeyRing

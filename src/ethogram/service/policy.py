@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from ..chat.records import MODES
 from ..errors import BadUsage, did_you_mean
-from .chats import ChatTurn
+from .chat_states import ChatTurn
 
 ACTIONS = ("pass", "annotate", "note", "refuse")
 FROM: Mapping[str, Mapping[str, str]] = {
