@@ -73,6 +73,7 @@ RECORDS: dict[str, str] = {
     "usage_told": "usage.records:UsageTold",
     "conversation_state": "app.chat:Turn",
     "chat_summary": "app.chat:ChatSummary",
+    "chat_turn": "service.chat_states:ChatTurn",
     "kept_state": "store.records:SavedState",
     "label": "app.judging.labels:LabelLine",
     "labelled": "app.judging.validate:LabelledRecord",

@@ -56,6 +56,7 @@ COMMANDS: Mapping[str, Mapping[str, Target]] = {
     },
     "Serve": {
         "serve": "serve:serve",
+        "proxy": "proxy:proxy",
         "keys": Group(
             "Make, list and remove API keys of a service.",
             new="serve:new",

@@ -14,7 +14,7 @@ from starlette.responses import PlainTextResponse, RedirectResponse, Response
 
 from .. import __version__
 from ..errors import EthogramError
-from . import api, pages, pages_more, stream
+from . import api, chat_routes, otlp, pages, pages_more, stream
 from .guard import Guard, Refused, error_response, explain
 from .html import render
 from .routes import CanRead
@@ -27,6 +27,7 @@ def create_app(service: Service) -> FastAPI:
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         yield
+        app.state.chat_desk.close()
         service.close()
 
     # Its own pages of documentation load scripts from elsewhere.
@@ -39,6 +40,10 @@ def create_app(service: Service) -> FastAPI:
     # Before the API, whose /detections/{id} would take its path.
     app.include_router(stream.router)
     app.include_router(api.router)
+    app.state.chat_desk = chat_routes.ChatDesk(service)
+    app.include_router(chat_routes.router)
+    app.state.live_runs = otlp.live_runs(service)
+    app.include_router(otlp.router)
     app.include_router(pages.router)
     app.include_router(pages_more.router)
 
