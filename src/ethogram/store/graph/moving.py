@@ -19,7 +19,7 @@ from .records import exhibited, save_detections
 PLAIN = {
     "meta": "Meta", "files": "ImportedFile", "changes": "Change", "verdicts": "Verdict",
     "verdict_counts": "VerdictCount", "settled": "Settled", "tries": "Try", "runner_states": "State",
-    "looks": "Look",
+    "looks": "Look", "notes": "Note",
 }  # fmt: skip
 """Tables whose rows are nodes with the same properties."""
 COUNTERS = ("sources", "subjects", "changes", "verdicts", "tries", "looks")

@@ -34,6 +34,7 @@ UNIQUE: dict[str, tuple[str, ...]] = {
     "State": ("name", "key"),
     "Lock": ("name",),
     "Look": ("key",),
+    "Note": ("kind", "key"),
 }
 """The properties by which a node is known. Node keys would need the Enterprise edition."""
 INDEXES: tuple[tuple[str, tuple[str, ...]], ...] = (
