@@ -16,13 +16,11 @@ from ..imports import DIRECT, MAX_CLASHES, compare_rows, mixed_times, row_of
 from ..records import NO_SCORERS, Added, Clash, Clashes, Import, Place, Source, Staged, SubjectRow, Who
 from ..rows import COLUMNS, MARK, STEPS, Row, encode, event_of, event_values, reading_of, reading_values
 from ..sql import in_pieces
-from .connection import Graph, Transaction
+from .connection import STEP, Graph, Transaction
 
 FIELDS = schema.EVENT_FIELDS
 BATCH = 1000
 """Rows in one query."""
-STEP = 5000
-"""Events of an import that become visible in one transaction."""
 FIRST = -(2**63)
 FIELD_LIST = ", ".join(f"m.{name}" for name in FIELDS)
 ORDER = "ORDER BY m.at_us, m.seq, m.id, m.key"
@@ -39,7 +37,7 @@ def properties_of(row: Mapping[str, Any], measured: Sequence[Sequence[Any]]) -> 
     """The properties of a message: its row, and each reading and attribute by name, for queries.
 
     `trait_x` and `signal_x` are numbers, `category_x` texts; `scorer_x` is who measured, unless it was given.
-    `attribute_x` are numbers, `tag_x` texts.
+    `attribute_x` are numbers, `tag_x` texts. `other_scorers` measured what others had measured before them.
     """
     event = event_of(row["source"], row["subject"], _row(row), [reading_of(*item) for item in measured])
     out = dict(row)
@@ -58,6 +56,9 @@ def properties_of(row: Mapping[str, Any], measured: Sequence[Sequence[Any]]) -> 
         if name in TRAITS or is_indicator_name(name):
             evaluated.add(scorer)
     out["evaluated_by"] = sorted(evaluated) or None
+    out["other_scorers"] = (
+        sorted({item[3] for item in measured if event.scorers.get(item[0]) != item[3]}) or None
+    )
     # Whoever scored an indicator; the highest score.
     shown: dict[str, float] = {}
     for name, value in (*event.readings.items(), *((item[0], item[1]) for item in measured)):
@@ -219,7 +220,9 @@ class Imports(Graph):
 
     def drop_import(self, of: Import) -> None:
         """Remove an import and everything staged for it."""
-        self.write(lambda tx: clear(tx, of.number))
+        self.write(lambda tx: tx.run("MATCH (i:Import {number: $number}) DELETE i", number=of.number))
+        gone = "MATCH (x:Staged {import: $number}) WITH x LIMIT $most DELETE x RETURN count(x)"
+        self.in_steps(gone, number=of.number)
 
     def staged_untimed(self, of: Import, source: str, *, drop: bool) -> tuple[int, list[Place]]:
         """Count staged events of a source without a time, and list the first 50; `drop` removes them."""
@@ -326,12 +329,17 @@ def move(tx: Transaction, number: int, most: int | None = None) -> int:
     tx.run(_SUBJECT_KEYS, rows=keyed)
     tx.run(_SOURCES, **values)
     added: int = tx.value(_MESSAGES, **values)
-    tx.run(_NEW_SHOWS)
-    tx.run("MATCH (m:Moved) REMOVE m:Moved")
+    show_moved(tx)
     for piece in in_pieces(touched, BATCH):
-        tx.run(_PRECEDES, touched=piece)
+        tx.run(PRECEDES, touched=piece)
     set_meta(tx, LAST_KEY, last + offset)
     return added
+
+
+def show_moved(tx: Transaction) -> None:
+    """Link new messages to the indicators they show."""
+    tx.run(f"MATCH (m:Moved) {SHOW}")
+    tx.run("MATCH (m:Moved) REMOVE m:Moved")
 
 
 _SUBJECTS = """MATCH (x:Staged {import: $number}) WHERE x.n <= $last
@@ -356,8 +364,7 @@ SHOW = """WHERE m.shows IS NOT NULL
   UNWIND range(0, size(m.shows) - 1) AS i
   MERGE (of:Indicator {name: m.shows[i]})
   CREATE (m)-[:SHOWS {score: m.scores[i]}]->(of)"""
-_NEW_SHOWS = f"MATCH (m:Moved) {SHOW}"
-_PRECEDES = """UNWIND $touched AS t
+PRECEDES = """UNWIND $touched AS t
   CALL (t) {
     OPTIONAL MATCH (b:Message {source: t.source, subject: t.subject}) WHERE b.at_us < t.low
     RETURN b ORDER BY b.at_us DESC, b.seq DESC, b.id DESC LIMIT 1
