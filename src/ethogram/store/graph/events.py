@@ -367,7 +367,7 @@ SHOW = """WHERE m.shows IS NOT NULL
 PRECEDES = """UNWIND $touched AS t
   CALL (t) {
     OPTIONAL MATCH (b:Message {source: t.source, subject: t.subject}) WHERE b.at_us < t.low
-    RETURN b ORDER BY b.at_us DESC, b.seq DESC, b.id DESC LIMIT 1
+    RETURN b ORDER BY b.source DESC, b.subject DESC, b.at_us DESC, b.seq DESC, b.id DESC LIMIT 1
   }
   CALL (t) {
     MATCH (m:Message {source: t.source, subject: t.subject}) WHERE m.at_us >= t.low
