@@ -201,19 +201,21 @@ def calm(count: int, subject: str = "cy") -> list[Event]:
     return [event(f"{subject}{n}", n, subject=subject, thread="t", readings=readings) for n in range(count)]
 
 
-def darvo(subject: str, start: int) -> list[Event]:
-    """Denial, attack, reversal."""
-    calm = {"accused": 0.0, "deception": 0.1, "manipulation": 0.1, "exploitation": 0.1}
-    steps = [{"accused": 1.0, "deception": 0.9}, {"manipulation": 0.9}, {"exploitation": 0.9}]
+def bombing(subject: str, start: int) -> list[Event]:
+    """Cool, three times warm, then pressure, to nobody in particular."""
+    steps = [(0.3, 0.1), (0.8, 0.1), (0.9, 0.1), (0.8, 0.1), (0.2, 0.7)]
     return [
-        event(f"{subject}{n}", start + n, subject=subject, thread="t", readings={**calm, **readings})
-        for n, readings in enumerate([{}, *steps, {}])
-    ]
+        event(
+            f"{subject}{n}", start + n, subject=subject, thread="t",
+            readings={"compassion": warm, "manipulation": press, "deception": 0.1},
+        )
+        for n, (warm, press) in enumerate(steps)
+    ]  # fmt: skip
 
 
 def test_a_sweep_inside_finds_what_a_sweep_outside_finds(store, new_store):
-    events = [*darvo("ann", 0), *darvo("di", 100), *calm(30)]
-    patterns = ["darvo", "love_bombing", "con_game"]
+    events = [*bombing("ann", 0), *bombing("di", 100), *calm(30)]
+    patterns = ["love_bombing", "gaslighting", "planted_instruction"]
     store.add(events)
     ours, done = swept(store, patterns, inside=True)
     assert done.outside == {}
@@ -225,22 +227,23 @@ def test_a_sweep_inside_finds_what_a_sweep_outside_finds(store, new_store):
     assert done.summary() == plain.summary()
     ((episode, first, last, count),) = rows(
         store,
-        """MATCH (:Subject {id: 'ann'})-[r:EXHIBITS_PATTERN]->(:Pattern {name: 'darvo'})
+        """MATCH (:Subject {id: 'ann'})-[r:EXHIBITS_PATTERN]->(:Pattern {name: 'love_bombing'})
           RETURN r.episode, r.start_eval_id, r.end_eval_id, r.eval_count""",
     )
-    assert (episode, first, last, count) == ("closed", "ann1", "ann3", 3)
+    assert (episode, first, last, count) == ("closed", "ann1", "ann4", 4)
 
 
 def test_what_cypher_cannot_say_is_read_out_and_named(store):
-    store.add([*darvo("ann", 0), event("vast", 50, subject="bo", readings={"deception": 1e15})])
-    _, done = swept(store, ["darvo", "sandbagging"], inside=True)
-    assert set(done.outside) == {"sandbagging"}
-    assert {item.pattern for item in store.detections()} >= {"darvo"}
+    store.add([*bombing("ann", 0), event("vast", 50, subject="bo", readings={"deception": 1e15})])
+    _, done = swept(store, ["love_bombing", "darvo", "sandbagging"], inside=True)
+    assert set(done.outside) == {"darvo", "sandbagging"}
+    assert done.outside["darvo"] == "accused is measured from events"
+    assert {item.pattern for item in store.detections()} >= {"love_bombing"}
 
 
 def test_inside_needs_a_graph(new_store):
     with new_store("sqlite") as other, pytest.raises(BadUsage, match="--inside needs a store in Neo4j"):
-        swept(other, ["darvo"], inside=True)
+        swept(other, ["love_bombing"], inside=True)
 
 
 def test_the_commands_work_on_a_graph(url, tmp_path, capsys, monkeypatch):

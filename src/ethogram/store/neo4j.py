@@ -10,11 +10,13 @@ from ..models import moment
 from . import store
 from .graph.connection import connect
 from .graph.events import Events, Imports
+from .graph.findings import Findings, Notes
 from .graph.inside import Inside
 from .graph.moving import Links, Moves
 from .graph.purge import Purges
 from .graph.records import Detections, States, Sweeps, Verdicts
 from .graph.schema import VERSION, Schema
+from .graph.scores import Scores
 from .records import Info, SourceRow
 
 __all__ = ["Neo4jStore", "open_graph"]
@@ -22,7 +24,10 @@ __all__ = ["Neo4jStore", "open_graph"]
 
 @store("bolt")
 @store("neo4j")
-class Neo4jStore(Schema, Imports, Events, Detections, Verdicts, Sweeps, States, Purges, Links, Moves, Inside):
+class Neo4jStore(
+    Schema, Imports, Events, Scores, Detections, Findings, Verdicts, Sweeps, States, Notes, Purges, Links,
+    Moves, Inside,
+):  # fmt: skip
     """A database of a Neo4j server, `neo4j://USER:PASSWORD@HOST:PORT/DATABASE`.
 
     One store writes at a time. A write that a broken connection interrupts is repeated as a whole.

@@ -15,9 +15,12 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 SCHEMES = ("neo4j", "bolt")
+STEP = 5000
+"""Nodes that one transaction changes."""
 FETCH = 2000
 """Records that are read ahead."""
-WRITER = "MATCH (w:Ethogram {name: 'store'}) SET w.writes = coalesce(w.writes, 0) + 1"
+WRITER = """MATCH (w:Ethogram {name: 'store'}) SET w.writes = coalesce(w.writes, 0) + 1
+  RETURN w.copying"""
 """Takes the lock that writers wait for, since Neo4j itself locks no more than what is touched."""
 
 
@@ -97,6 +100,11 @@ _HINTS = {
 }
 
 
+def unfinished_copy(url: str) -> str:
+    """What to do about a copy into a graph that is under way or was interrupted."""
+    return f"{url}: a copy into this store is not finished: wait for it, or run `ethogram store copy` again"
+
+
 def _first_line(error: object) -> str:
     return str(error).strip().partition("\n")[0][:300]
 
@@ -132,6 +140,8 @@ class Graph:
     labels: Mapping[str, str]
     driver: Driver
     database: str | None
+    copy_token: str | None = None
+    """Set while this store takes over the rows of another, and nobody else may write."""
 
     def read(self, work: Callable[[Transaction], T]) -> T:
         """The result of queries that only read; repeated where the connection breaks."""
@@ -147,12 +157,17 @@ class Graph:
 
         def locked(tx: Any) -> T:
             transaction = Transaction(tx, self.labels)
-            transaction.run(WRITER)
+            self._take_turn(transaction)
             return work(transaction)
 
         with named_errors(self.url), self._session() as session:
             result: T = session.execute_write(locked)
             return result
+
+    def in_steps(self, query: str, **values: Any) -> None:
+        """Repeat a write of at most `$most` nodes until it returns 0: a transaction must fit into memory."""
+        while self.write(lambda tx: tx.value(query, most=STEP, **values)):
+            pass
 
     @contextmanager
     def streaming(self, *, locked: bool = False) -> Iterator[Transaction]:
@@ -160,8 +175,13 @@ class Graph:
         with named_errors(self.url), self._session() as session, session.begin_transaction() as tx:
             transaction = Transaction(tx, self.labels)
             if locked:
-                transaction.run(WRITER)
+                self._take_turn(transaction)
             yield transaction
+
+    def _take_turn(self, tx: Transaction) -> None:
+        """Wait until no other store writes. BadUsage where a copy into this one is not finished."""
+        if tx.value(WRITER) != self.copy_token:
+            raise BadUsage(unfinished_copy(self.url))
 
     def _session(self) -> Any:
         return self.driver.session(database=self.database, fetch_size=FETCH)

@@ -13,21 +13,21 @@ from ...ingest.batch import EventSequence
 from ...models import INPUT_SCORER, TRAITS, Event, Reading, is_indicator_name, micros, moment
 from .. import schema
 from ..imports import DIRECT, MAX_CLASHES, compare_rows, mixed_times, row_of
-from ..records import Added, Clash, Clashes, Import, Place, Source, Staged, SubjectRow, Who
+from ..records import NO_SCORERS, Added, Clash, Clashes, Import, Place, Source, Staged, SubjectRow, Who
 from ..rows import COLUMNS, MARK, STEPS, Row, encode, event_of, event_values, reading_of, reading_values
 from ..sql import in_pieces
-from .connection import Graph, Transaction
+from .connection import STEP, Graph, Transaction
 
 FIELDS = schema.EVENT_FIELDS
 BATCH = 1000
 """Rows in one query."""
-STEP = 5000
-"""Events of an import that become visible in one transaction."""
 FIRST = -(2**63)
 FIELD_LIST = ", ".join(f"m.{name}" for name in FIELDS)
 ORDER = "ORDER BY m.at_us, m.seq, m.id, m.key"
 ROW = ", ".join(f"m.{name}" for name in COLUMNS if name not in ("key", "subject"))
 LAST_KEY = "last_key"
+TAKEN = "MATCH (x:Staged {import: $number}) MATCH (m:Message {source: x.source, id: x.id})"
+"""Staged events whose id the graph has."""
 
 
 # --- properties -----------------------------------------------------------------------------
@@ -37,7 +37,7 @@ def properties_of(row: Mapping[str, Any], measured: Sequence[Sequence[Any]]) -> 
     """The properties of a message: its row, and each reading and attribute by name, for queries.
 
     `trait_x` and `signal_x` are numbers, `category_x` texts; `scorer_x` is who measured, unless it was given.
-    `attribute_x` are numbers, `tag_x` texts.
+    `attribute_x` are numbers, `tag_x` texts. `other_scorers` measured what others had measured before them.
     """
     event = event_of(row["source"], row["subject"], _row(row), [reading_of(*item) for item in measured])
     out = dict(row)
@@ -56,6 +56,9 @@ def properties_of(row: Mapping[str, Any], measured: Sequence[Sequence[Any]]) -> 
         if name in TRAITS or is_indicator_name(name):
             evaluated.add(scorer)
     out["evaluated_by"] = sorted(evaluated) or None
+    out["other_scorers"] = (
+        sorted({item[3] for item in measured if event.scorers.get(item[0]) != item[3]}) or None
+    )
     # Whoever scored an indicator; the highest score.
     shown: dict[str, float] = {}
     for name, value in (*event.readings.items(), *((item[0], item[1]) for item in measured)):
@@ -100,45 +103,32 @@ def _readings(text: str | None) -> list[Reading]:
 class Imports(Graph):
     """Imports, and events that are added at once."""
 
-    def add(self, events: Sequence[Event], *, keep_text: bool = False) -> Added:
-        """Add events; Clashes, and none is added, where an id has other content."""
-        batch = [Staged(event, 0, number) for number, event in enumerate(events)]
-        rows = [row_of(DIRECT, item, keep_text) for item in batch]
+    def add(
+        self,
+        events: Sequence[Event | Staged],
+        *,
+        keep_text: bool = False,
+        received_at: datetime | None = None,
+        kinds: Mapping[str, Mapping[str, str]] | None = None,
+    ) -> Added:
+        """Add events; Clashes, and none is added, where an id has other content.
+
+        `kinds`: source -> signal -> kind, of all signals of the source.
+        """
+        batch = [
+            event if isinstance(event, Staged) else Staged(event, 0, number)
+            for number, event in enumerate(events)
+        ]
+        received = None if received_at is None else micros(received_at)
+        rows = [row_of(DIRECT, item, keep_text, received) for item in batch]
 
         def work(tx: Transaction) -> Added:
             repeated, _ = stage_rows(tx, DIRECT, batch, rows, 1, skip_clashes=False)
+            again = tx.run(f"{TAKEN} RETURN x.line ORDER BY x.n", number=DIRECT)
             known, _ = check_staged(tx, DIRECT)
-            return Added(move(tx, DIRECT, len(rows)), known + repeated)
-
-        return self.write(work)
-
-    def add_readings(self, event: tuple[str, str], readings: Iterable[Reading]) -> int:
-        """Add or replace readings of the event (source, id); return how many."""
-        new = [list(reading_values(reading)) for reading in readings]
-
-        def work(tx: Transaction) -> int:
-            find = f"""MATCH (m:Message {{source: $source, id: $id}})
-              RETURN m.source AS source, m.subject AS subject, m.measured AS measured,
-                {", ".join(f"m.{name} AS {name}" for name in FIELDS)}"""
-            rows = tx.maps(find, source=event[0], id=event[1])
-            if not rows:
-                return 0
-            row, measured = rows[0], decode_measured(rows[0].pop("measured"))
-            replaced = {(item[0], item[3]): item for item in (*measured, *new)}
-            made = properties_of(row, list(replaced.values()))
-            # A signal may have been a number and be a category now.
-            gone: dict[str, Any] = {}
-            for item in measured:
-                gone |= dict.fromkeys((f"category_{item[0]}", number_property(item[0]), f"scorer_{item[0]}"))
-            update = "MATCH (m:Message {source: $source, id: $id}) SET m += $gone SET m += $made"
-            tx.run(update, source=event[0], id=event[1], gone=gone, made=made)
-            tx.run(
-                "MATCH (:Message {source: $source, id: $id})-[r:SHOWS]->() DELETE r",
-                source=event[0],
-                id=event[1],
-            )
-            tx.run(f"MATCH (m:Message {{source: $source, id: $id}}) {_SHOW}", source=event[0], id=event[1])
-            return len(new)
+            added = move(tx, DIRECT, len(rows))
+            save_kinds(tx, kinds or {})
+            return Added(added, known + repeated, again=tuple(line for (line,) in again))
 
         return self.write(work)
 
@@ -205,8 +195,7 @@ class Imports(Graph):
         """
 
         def close(tx: Transaction) -> None:
-            rows = [[source, encode(dict(seen))] for source, seen in kinds.items()]
-            tx.run("UNWIND $rows AS row MATCH (o:Source {name: row[0]}) SET o.kinds = row[1]", rows=rows)
+            save_kinds(tx, kinds)
             known = """UNWIND $rows AS row MERGE (f:ImportedFile {options: $options, hash: row[0]})
               ON CREATE SET f.events = row[1], f.imported_us = $at"""
             tx.run(known, rows=[list(item) for item in files.items()], options=options, at=micros(at))
@@ -231,7 +220,9 @@ class Imports(Graph):
 
     def drop_import(self, of: Import) -> None:
         """Remove an import and everything staged for it."""
-        self.write(lambda tx: clear(tx, of.number))
+        self.write(lambda tx: tx.run("MATCH (i:Import {number: $number}) DELETE i", number=of.number))
+        gone = "MATCH (x:Staged {import: $number}) WITH x LIMIT $most DELETE x RETURN count(x)"
+        self.in_steps(gone, number=of.number)
 
     def staged_untimed(self, of: Import, source: str, *, drop: bool) -> tuple[int, list[Place]]:
         """Count staged events of a source without a time, and list the first 50; `drop` removes them."""
@@ -251,6 +242,12 @@ class Imports(Graph):
         """Hashes of files imported under these options, with their numbers of events."""
         query = "MATCH (f:ImportedFile {options: $options}) RETURN f.hash, f.events"
         return self.read(lambda tx: dict(tx.run(query, options=options)))
+
+
+def save_kinds(tx: Transaction, kinds: Mapping[str, Mapping[str, str]]) -> None:
+    """Replace what is known of the signals of sources."""
+    rows = [[source, encode(dict(seen))] for source, seen in kinds.items()]
+    tx.run("UNWIND $rows AS row MATCH (o:Source {name: row[0]}) SET o.kinds = row[1]", rows=rows)
 
 
 def next_number(tx: Transaction, name: str, count: int = 1) -> int:
@@ -332,12 +329,17 @@ def move(tx: Transaction, number: int, most: int | None = None) -> int:
     tx.run(_SUBJECT_KEYS, rows=keyed)
     tx.run(_SOURCES, **values)
     added: int = tx.value(_MESSAGES, **values)
-    tx.run(_NEW_SHOWS)
-    tx.run("MATCH (m:Moved) REMOVE m:Moved")
+    show_moved(tx)
     for piece in in_pieces(touched, BATCH):
-        tx.run(_PRECEDES, touched=piece)
+        tx.run(PRECEDES, touched=piece)
     set_meta(tx, LAST_KEY, last + offset)
     return added
+
+
+def show_moved(tx: Transaction) -> None:
+    """Link new messages to the indicators they show."""
+    tx.run(f"MATCH (m:Moved) {SHOW}")
+    tx.run("MATCH (m:Moved) REMOVE m:Moved")
 
 
 _SUBJECTS = """MATCH (x:Staged {import: $number}) WHERE x.n <= $last
@@ -358,15 +360,14 @@ _MESSAGES = """MATCH (x:Staged {import: $number}) WHERE x.n <= $last
   REMOVE x:Staged, x.import, x.n, x.file, x.line
   CREATE (s)-[:SENT]->(x)
   RETURN count(x)"""
-_SHOW = """WHERE m.shows IS NOT NULL
+SHOW = """WHERE m.shows IS NOT NULL
   UNWIND range(0, size(m.shows) - 1) AS i
   MERGE (of:Indicator {name: m.shows[i]})
   CREATE (m)-[:SHOWS {score: m.scores[i]}]->(of)"""
-_NEW_SHOWS = f"MATCH (m:Moved) {_SHOW}"
-_PRECEDES = """UNWIND $touched AS t
+PRECEDES = """UNWIND $touched AS t
   CALL (t) {
     OPTIONAL MATCH (b:Message {source: t.source, subject: t.subject}) WHERE b.at_us < t.low
-    RETURN b ORDER BY b.at_us DESC, b.seq DESC, b.id DESC LIMIT 1
+    RETURN b ORDER BY b.source DESC, b.subject DESC, b.at_us DESC, b.seq DESC, b.id DESC LIMIT 1
   }
   CALL (t) {
     MATCH (m:Message {source: t.source, subject: t.subject}) WHERE m.at_us >= t.low
@@ -416,17 +417,16 @@ def _make_sources(tx: Transaction, number: int) -> None:
 
 def _leave_out(tx: Transaction, number: int, *, skip_clashes: bool) -> tuple[int, tuple[Clash, ...]]:
     """Unstage events that the graph has; return how many, and those with other content."""
-    taken = "MATCH (x:Staged {import: $number}) MATCH (m:Message {source: x.source, id: x.id})"
-    repeated = tx.value(f"{taken} RETURN count(x)", number=number)
+    repeated = tx.value(f"{TAKEN} RETURN count(x)", number=number)
     if not repeated:
         return 0, ()
-    query = f"""{taken} WHERE m.content <> x.content
+    query = f"""{TAKEN} WHERE m.content <> x.content
       RETURN x.file AS file, x.line AS line, x.content AS new, m.source AS source, m.subject AS subject,
         m.measured AS measured, {", ".join(f"m.{name} AS {name}" for name in FIELDS)} ORDER BY x.n"""
     clashes = [clash for row in tx.maps(query, number=number) if (clash := _clash(row)) is not None]
     if clashes and not skip_clashes:
         raise Clashes(clashes[:MAX_CLASHES])
-    tx.run(f"{taken} DELETE x", number=number)
+    tx.run(f"{TAKEN} DELETE x", number=number)
     return repeated - len(clashes), tuple(clashes)
 
 
@@ -455,11 +455,13 @@ class Events(Graph):
         until: datetime | None = None,
         ordered: bool = True,
         with_text: bool = False,
+        scorers: Mapping[str, str] = NO_SCORERS,
     ) -> Iterator[Event]:
         """Events of all or some subjects in the order (at, seq, id), read in batches. `until` is included.
 
         Subjects are read a few hundred at a time; only within these the order holds. Not `ordered`: unsorted.
-        `with_text`: only events with a text.
+        `with_text`: only events with a text. `scorers`: signal (or '*') to the scorer whose readings come
+        before all others.
         """
         where = "m.at_us >= $first AND m.at_us <= $until" + (" AND m.text IS NOT NULL" if with_text else "")
         tail = f"RETURN m.source, m.subject, m.measured, {FIELD_LIST} {ORDER if ordered else ''}"
@@ -472,7 +474,7 @@ class Events(Graph):
             with self.streaming() as tx:
                 for record in tx.stream(query, **given):
                     source, subject, measured, *row = record.values()
-                    yield event_of(source, subject, tuple(row), _readings(measured))
+                    yield event_of(source, subject, tuple(row), _readings(measured), scorers)
 
     def columns(
         self,
@@ -481,6 +483,7 @@ class Events(Graph):
         until: datetime | None = None,
         mates: bool = False,
         without: Collection[str] = (),
+        scorers: Mapping[str, str] = NO_SCORERS,
     ) -> EventSequence:
         """Events of all or some subjects in order, as columns where that is possible. `until` is included.
 
@@ -512,7 +515,8 @@ class Events(Graph):
                             if not (item.signal in without and item.scorer.startswith(f"{item.signal}@"))
                         ]
         whose = {number: who for who, number in numbers.items()}
-        return columns_of(row_columns(list(rows.values())), whose, self.sources(), measured, without)
+        columns = row_columns(list(rows.values()))
+        return columns_of(columns, whose, self.sources(), measured, without, scorers)
 
     def sources(self) -> dict[str, Source]:
         """Every source by name."""

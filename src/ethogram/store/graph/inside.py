@@ -28,6 +28,11 @@ class HistoryMatches(NamedTuple):
     matches: tuple[tuple[str | None, ...], ...]
 
 
+_OTHERS = """UNWIND $who AS who MATCH (:Subject {source: who[0], id: who[1]})-[:SENT]->(m:Message)
+  WHERE any(scorer IN m.other_scorers WHERE scorer IN $wanted) RETURN true LIMIT 1"""
+"""Whether scores by a wanted scorer are not among the properties of messages: others came first."""
+
+
 class Inside(Graph):
     """Programs that the server runs itself."""
 
@@ -47,14 +52,20 @@ class Inside(Graph):
         """
         sources = self.read(lambda tx: dict(tx.run("MATCH (o:Source) RETURN o.name, o.timed")))
         found: list[HistoryMatches] = []
+        wanted = sorted(set((scorers or {}).values()))
         for timed in (True, False):
             who = [list(item) for item in subjects if bool(sources.get(item[0])) is timed]
             if not who or (program.timed_only and not timed):
                 continue
             query = query_of(program, timed=timed, scorers=scorers, cap=cap)
             for piece in in_pieces(who):
+                if wanted and self._has_others(piece, wanted):
+                    raise Inexpressible("messages have scores by several scorers")
                 found += self._found(query, piece, micros(until))
         return found
+
+    def _has_others(self, who: object, wanted: object) -> bool:
+        return bool(self.read(lambda tx: tx.value(_OTHERS, who=who, wanted=wanted)))
 
     def _found(self, query: Query, who: object, until: int) -> list[HistoryMatches]:
         from neo4j.exceptions import ClientError

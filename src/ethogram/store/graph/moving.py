@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from functools import partial
 from typing import Any
 
-from ...errors import BadUsage
+from ...errors import BadUsage, EthogramError
 from ...models import moment
 from ..contract import Rows
-from ..records import COUNTED, LinkRow, SharedRow, ShownRow
+from ..records import COUNTED, LinkRow, SharedRow, ShownRow, Who
 from ..rows import detection_of
 from ..schema import EVENT_FIELDS, PORTABLE
 from ..sql import READ_AHEAD, in_pieces
-from .connection import Graph, Transaction
-from .events import _NEW_SHOWS, _PRECEDES, BATCH, decode_measured, properties_of
+from .connection import STEP, Graph, Transaction
+from .events import BATCH, FIRST, PRECEDES, decode_measured, properties_of, show_moved
 from .records import exhibited, save_detections
+from .scores import MESSAGE, measure
 
 PLAIN = {
     "meta": "Meta", "files": "ImportedFile", "changes": "Change", "verdicts": "Verdict",
     "verdict_counts": "VerdictCount", "settled": "Settled", "tries": "Try", "runner_states": "State",
-    "looks": "Look",
+    "looks": "Look", "notes": "Note",
 }  # fmt: skip
 """Tables whose rows are nodes with the same properties."""
 COUNTERS = ("sources", "subjects", "changes", "verdicts", "tries", "looks")
@@ -80,21 +84,43 @@ class Moves(Graph):
                     yield table, batch
 
     def load(self, rows: Iterable[Rows]) -> None:
-        """Take over the rows of another store, in one commit; BadUsage where this one is not empty."""
-        tables: dict[str, list[Any]] = {}
-        batches = [(name, list(batch)) for name, batch in rows]
-        for name, batch in batches:
-            tables.setdefault(name, []).extend(batch)
+        """Take over the rows of another store; BadUsage where this one is not empty.
 
-        def work(tx: Transaction) -> None:
+        In steps, since a transaction must fit into the server's memory. Until the last one, others cannot
+        open the store or write to it. An error removes what was copied; the next copy removes what a killed
+        one left.
+        """
+        token = uuid.uuid4().hex
+
+        def begin(tx: Transaction) -> None:
             for name in COUNTED:
-                if name in EMPTY and tx.value(f"RETURN EXISTS {{ MATCH {EMPTY[name]} }}"):
+                where = EMPTY.get(name)
+                if self.copy_token is None and where and tx.value(f"RETURN EXISTS {{ MATCH {where} }}"):
                     raise BadUsage(f"{self.url} has {name.replace('_', ' ')} already: copy into a new store")
-            for label in (*PLAIN.values(), "Source", "Sweep", "Counter"):
-                tx.run(f"MATCH (n:{label}) DETACH DELETE n")
-            _load(tx, tables)
+            tx.run("MATCH (w:Ethogram {name: 'store'}) SET w.copying = $token", token=token)
 
-        self.write(work)
+        left = "MATCH (w:Ethogram {name: 'store'}) RETURN w.copying"
+        self.copy_token = self.read(lambda tx: tx.value(left))
+        try:
+            self.write(begin)
+            self.copy_token = token
+            try:
+                self._empty()
+                copy = Copy(self)
+                for table, batch in rows:
+                    copy.add(table, batch)
+                copy.finish()
+            except BaseException:
+                with suppress(EthogramError):
+                    self._empty()
+                    self.write(end_copy)
+                raise
+        finally:
+            self.copy_token = None
+
+    def _empty(self) -> None:
+        for label in ("Message", "Subject", *PLAIN.values(), "Source", "Sweep", "Counter"):
+            self.in_steps(f"MATCH (n:{label}) WITH n LIMIT $most DETACH DELETE n RETURN count(n)")
 
 
 def _rows(
@@ -135,10 +161,12 @@ _QUERIES = {
       RETURN s.key AS key, s.source AS source, s.id AS name, s.events AS events,
         s.first_us AS first_us,
         s.last_us AS last_us, s.changed AS changed ORDER BY key""",
-    "events": f"""MATCH (m:Message) RETURN m.key AS key, m.source AS source, m.subject AS subject,
-      {", ".join(f"m.{name} AS {name}" for name in EVENT_FIELDS)} ORDER BY key""",
-    "readings": "MATCH (m:Message) WHERE m.measured IS NOT NULL RETURN m.key AS key, m.measured AS measured"
-    " ORDER BY key",
+    # Sorted before the properties are read: they need not all be in the server's memory.
+    "events": f"""MATCH (m:Message) WITH m, m.key AS key ORDER BY key
+      RETURN key, m.source AS source, m.subject AS subject,
+      {", ".join(f"m.{name} AS {name}" for name in EVENT_FIELDS)}""",
+    "readings": """MATCH (m:Message) WHERE m.measured IS NOT NULL WITH m, m.key AS key ORDER BY key
+      RETURN key, m.measured AS measured""",
     "detections": f"""MATCH ()-[r:EXHIBITS_PATTERN]->(p:Pattern)
       RETURN p.name AS pattern, r.episode AS state, {", ".join(f"r.{name} AS {name}" for name in _DETECTION)}
       ORDER BY r.id""",
@@ -152,56 +180,103 @@ _QUERIES = {
 }
 
 
-def _load(tx: Transaction, tables: dict[str, list[Sequence[Any]]]) -> None:
-    """Make nodes and relationships of rows."""
+class Copy:
+    """Makes nodes and relationships of rows that come table by table, a transaction for some of them."""
 
-    def of(table: str) -> list[dict[str, Any]]:
-        return [dict(zip(PORTABLE[table], row, strict=True)) for row in tables.get(table, ())]
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self.sources: dict[int, str] = {}
+        self.subjects: dict[int, Who] = {}
+        self.events: dict[int, int] = {}
+        self.last = dict.fromkeys(COUNTERS, 0)
 
-    for table, label in PLAIN.items():
-        for piece in in_pieces(of(table), BATCH):
-            tx.run(f"UNWIND $rows AS row CREATE (n:{label}) SET n = row", rows=piece)
-    sources = {row["key"]: row["name"] for row in of("sources")}
-    tx.run("UNWIND $rows AS row CREATE (o:Source) SET o = row", rows=of("sources"))
-    subjects = {row["key"]: (sources[row["source"]], row["name"]) for row in of("subjects")}
-    rows = [row | {"source": sources[row["source"]]} for row in of("subjects")]
-    make = """UNWIND $rows AS row MERGE (s:Subject {source: row.source, id: row.name})
-      SET s.key = row.key, s.events = row.events, s.first_us = row.first_us, s.last_us = row.last_us,
-        s.changed = row.changed"""
-    for piece in in_pieces(rows, BATCH):
-        tx.run(make, rows=piece)
+    def add(self, table: str, batch: Sequence[Sequence[Any]]) -> None:
+        """Add rows of a table; those of the tables before it in `schema.PORTABLE` are there."""
+        for piece in in_pieces(batch, BATCH):
+            rows = [dict(zip(PORTABLE[table], row, strict=True)) for row in piece]
+            if table in self.last:
+                self.last[table] = max(self.last[table], *(row["key"] for row in rows))
+            self.graph.write(partial(self._add, table=table, rows=rows))
+
+    def _add(self, tx: Transaction, table: str, rows: list[dict[str, Any]]) -> None:
+        if table in PLAIN:
+            tx.run(f"UNWIND $rows AS row CREATE (n:{PLAIN[table]}) SET n = row", rows=rows)
+        elif table == "sources":
+            self.sources |= {row["key"]: row["name"] for row in rows}
+            tx.run("UNWIND $rows AS row CREATE (o:Source) SET o = row", rows=rows)
+        elif table == "subjects":
+            self.subjects |= {row["key"]: (self.sources[row["source"]], row["name"]) for row in rows}
+            self.events |= {row["key"]: row["events"] for row in rows}
+            tx.run(_MAKE, rows=[row | {"source": self.sources[row["source"]]} for row in rows])
+        elif table == "events":
+            named = [row | self._who(row["subject"]) for row in rows]
+            tx.run(_SEND, rows=[properties_of(row, []) for row in named])
+            show_moved(tx)
+        elif table == "readings":
+            _add_readings(tx, rows)
+        elif table == "detections":
+            found = [(row, detection_of(row["record"], state=row["state"])) for row in rows]
+            save_detections(
+                tx, [(row["pattern"], exhibited(item, part=bool(row["part"]))) for row, item in found]
+            )
+        elif table == "sweeps":
+            tx.run("UNWIND $rows AS row MERGE (w:Sweep {selection: row.selection}) SET w = row", rows=rows)
+        elif table == "swept":
+            tx.run(_MARK, rows=[row | self._who(row["subject"]) for row in rows])
+
+    def _who(self, key: int) -> dict[str, str]:
+        source, subject = self.subjects[key]
+        return {"source": source, "subject": subject}
+
+    def finish(self) -> None:
+        """Link the messages of each subject, and open the store to others."""
+        touched: list[dict[str, Any]] = []
+        events = 0
+        for key, count in self.events.items():
+            touched.append(self._who(key) | {"low": FIRST})
+            events += count
+            if events >= STEP:
+                self._link(touched)
+                touched, events = [], 0
+        self._link(touched)
+        self.graph.in_steps("MATCH (m:Copied) WITH m LIMIT $most REMOVE m:Copied RETURN count(m)")
+
+        def close(tx: Transaction) -> None:
+            count = "UNWIND $rows AS row MERGE (c:Counter {name: row[0]}) SET c.value = row[1]"
+            tx.run(count, rows=[list(item) for item in self.last.items()])
+            end_copy(tx)
+
+        self.graph.write(close)
+
+    def _link(self, touched: list[dict[str, Any]]) -> None:
+        self.graph.write(lambda tx: tx.run(PRECEDES, touched=touched))
+
+
+def end_copy(tx: Transaction) -> None:
+    """Open the store to others."""
+    tx.run("MATCH (w:Ethogram {name: 'store'}) REMOVE w.copying")
+
+
+def _add_readings(tx: Transaction, rows: Sequence[dict[str, Any]]) -> None:
+    """Add readings to the messages of a copy; those of one message may come in several calls."""
     measured: dict[int, list[Any]] = {}
-    for row in tables.get("readings", ()):
-        measured.setdefault(row[0], []).append(list(row[1:]))
-    create = """UNWIND $rows AS row MATCH (s:Subject {source: row.source, id: row.subject})
-      CREATE (s)-[:SENT]->(m:Message:Moved) SET m = row"""
-    for piece in in_pieces(of("events"), BATCH):
-        nodes = []
-        for row in piece:
-            source, subject = subjects[row["subject"]]
-            row |= {"source": source, "subject": subject}
-            nodes.append(properties_of(row, measured.get(row["key"], [])))
-        tx.run(create, rows=nodes)
-    tx.run(_NEW_SHOWS)
-    tx.run("MATCH (m:Moved) REMOVE m:Moved")
-    touched = [{"source": source, "subject": name, "low": -(2**63)} for source, name in subjects.values()]
-    for piece in in_pieces(touched, BATCH):
-        tx.run(_PRECEDES, touched=piece)
-    for piece in in_pieces(of("detections"), BATCH):
-        found = [(row, detection_of(row["record"], state=row["state"])) for row in piece]
-        save_detections(
-            tx, [(row["pattern"], exhibited(item, part=bool(row["part"]))) for row, item in found]
-        )
-    tx.run("UNWIND $rows AS row MERGE (w:Sweep {selection: row.selection}) SET w = row", rows=of("sweeps"))
-    mark = """UNWIND $rows AS row MATCH (s:Subject {source: row.source, id: row.name})
-      MERGE (w:Sweep {selection: row.selection}) CREATE (s)-[r:SWEPT]->(w)
-      SET r.versions = row.versions, r.changed = row.changed, r.as_of_us = row.as_of_us,
-        r.due_us = row.due_us"""
-    swept = [
-        row | dict(zip(("source", "name"), subjects[row["subject"]], strict=True)) for row in of("swept")
-    ]
-    for piece in in_pieces(swept, BATCH):
-        tx.run(mark, rows=piece)
-    for table in COUNTERS:
-        last = max((row["key"] for row in of(table)), default=0)
-        tx.run("MERGE (c:Counter {name: $name}) SET c.value = $last", name=table, last=last)
+    for row in rows:
+        own = [row[name] for name in ("signal", "number", "text", "scorer", "width")]
+        measured.setdefault(row["event"], []).append(own)
+    find = f"UNWIND $keys AS key MATCH (m:Copied {{key: key}}) RETURN m.key AS key, {MESSAGE}"
+    changes = []
+    for message in tx.maps(find, keys=list(measured)):
+        new = measured[message.pop("key")]
+        changes.append((message, [*decode_measured(message["measured"]), *new]))
+    measure(tx, changes)
+
+
+_MAKE = """UNWIND $rows AS row MERGE (s:Subject {source: row.source, id: row.name})
+  SET s.key = row.key, s.events = row.events, s.first_us = row.first_us, s.last_us = row.last_us,
+    s.changed = row.changed"""
+_SEND = """UNWIND $rows AS row MATCH (s:Subject {source: row.source, id: row.subject})
+  CREATE (s)-[:SENT]->(m:Message:Moved:Copied) SET m = row"""
+_MARK = """UNWIND $rows AS row MATCH (s:Subject {source: row.source, id: row.subject})
+  MERGE (w:Sweep {selection: row.selection}) CREATE (s)-[r:SWEPT]->(w)
+  SET r.versions = row.versions, r.changed = row.changed, r.as_of_us = row.as_of_us,
+    r.due_us = row.due_us"""

@@ -313,7 +313,7 @@ class _Writer:
         if name == "kind":
             return _KIND
         if name in FIELDS:
-            return f"m.{name}"
+            return _field(name)
         _checked(name)
         number, text = self._reading(name), self._reading(name, text=True)
         return f"coalesce(m.`tag_{name}`, m.`attribute_{name}`, {text}, {number})"
@@ -345,7 +345,7 @@ class _Writer:
             self.columns.setdefault("kind_field", _KIND)
             return Value(text="kind_field")
         if name in FIELDS:
-            self.columns.setdefault(f"{name}_field", f"m.{name}")
+            self.columns.setdefault(f"{name}_field", _field(name))
             return Value(text=f"{name}_field")
         _checked(name)
         tag, number = f"m.`tag_{name}`", f"m.`attribute_{name}`"
@@ -601,6 +601,11 @@ class _Writer:
             if value.text is not None:
                 return f"CASE WHEN {value.text} IS NOT NULL THEN {value.text} ELSE {_fixed(value.number)} END"
         return _fixed(value.number or "null")
+
+
+def _field(name: str) -> str:
+    """A field of `m`; the thread stands in for a target."""
+    return "coalesce(m.target, m.thread)" if name == "target" else f"m.{name}"
 
 
 _KIND = f"CASE WHEN m.bare THEN m.kind + '{NOT_KEPT}' ELSE m.kind END"

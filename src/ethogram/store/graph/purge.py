@@ -33,6 +33,9 @@ PARTS = {
     "states": Part("MATCH (n:State)"),
     "looks": Part("MATCH (n:Look)"),
 }
+_JUDGED = """MATCH (n:Note {kind: 'triage'})
+  WHERE NOT EXISTS { MATCH ()-[r:EXHIBITS_PATTERN {id: n.key}]->() } DELETE n"""
+"""Notes on detections go with them."""
 READINGS = "readings"
 """The kind of mentions in readings that were added to events: they are with the message."""
 
@@ -60,6 +63,7 @@ class Purges(Graph):
                 _silences(tx)
             for label in ("Staged", "Import", "ImportedFile"):
                 tx.run(f"MATCH (n:{label}) DELETE n")
+            tx.run(_JUDGED)
             states = _states(tx, subject, before)
             tx.run("MATCH (s:Subject {events: 0}) WHERE NOT (s)-[:EXHIBITS_PATTERN]->() DETACH DELETE s")
             if subject is not None and before is None:

@@ -70,12 +70,7 @@ class Detections(Graph):
 
     def unreported(self) -> list[Change]:
         """Changes that were not reported yet, oldest first."""
-        query = """MATCH (c:Change {told: 0}) MATCH ()-[r:EXHIBITS_PATTERN {id: c.detection}]->()
-          RETURN c.key AS key, c.change, c.as_of_us, r.record, r.episode ORDER BY key"""
-        return [
-            Change(key, change, moment(at), detection_of(record, state=state))
-            for key, change, at, record, state in self.read(lambda tx: tx.run(query))
-        ]
+        return self.read(lambda tx: change_rows(tx, "MATCH (c:Change {told: 0})"))
 
     def mark_reported(self, changes: Iterable[int]) -> None:
         """Record that the changes with these keys were reported."""
@@ -113,6 +108,38 @@ def save_detections(tx: Transaction, rows: Sequence[tuple[str, dict[str, Any]]])
       MERGE (p:Pattern {name: row[0]})
       MERGE (s)-[r:EXHIBITS_PATTERN {id: row[1].id}]->(p) SET r = row[1]"""
     tx.run(save, rows=[list(row) for row in rows])
+
+
+def change_rows(tx: Transaction, which: str, where: str = "", **values: Any) -> list[Change]:
+    """The changes `c` that a query gives, of detections `r`, oldest first; `most` of them, if that is set."""
+    query = f"""{which} MATCH ()-[r:EXHIBITS_PATTERN {{id: c.detection}}]->() {where}
+      RETURN c.key AS key, c.change, c.as_of_us, r.record, r.episode ORDER BY key
+      {"LIMIT $most" if "most" in values else ""}"""
+    return [
+        Change(key, change, moment(at), detection_of(record, state=state))
+        for key, change, at, record, state in tx.run(query, **values)
+    ]
+
+
+def save_changes(tx: Transaction, detections: Sequence[tuple[str, SweptDetection]], as_of_us: int) -> None:
+    """Add or replace detections, and record the change of each if one is named.
+
+    Changes of parts and of shadow patterns are never reported.
+    """
+    save_detections(
+        tx, [(item.detection.pattern, exhibited(item.detection, part=item.part)) for _, item in detections]
+    )
+    changes = []
+    for change, item in detections:
+        if change:
+            values = detection_values(item.detection, part=item.part)
+            is_reported = int(item.part or item.detection.status == "shadow")
+            row = {name: values[name] for name in CHANGE}
+            row |= {"detection": item.detection.id, "change": change, "as_of_us": as_of_us}
+            changes.append(row | {"told": is_reported})
+    first = next_number(tx, "changes", len(changes))
+    numbered = [row | {"key": first + i} for i, row in enumerate(changes)]
+    tx.run("UNWIND $rows AS row CREATE (c:Change) SET c = row", rows=numbered)
 
 
 class Sweeps(Graph):
@@ -179,17 +206,6 @@ class Sweeps(Graph):
         at: datetime | None = None,
     ) -> None:
         """Write the detections of a sweep, each with its change, and the swept subjects, in one commit."""
-        saved = [
-            (item.detection.pattern, exhibited(item.detection, part=item.part)) for _, item in detections
-        ]
-        changes = []
-        for change, item in detections:
-            if change:
-                values = detection_values(item.detection, part=item.part)
-                is_reported = int(item.part or item.detection.status == "shadow")
-                row = {name: values[name] for name in CHANGE}
-                row |= {"detection": item.detection.id, "change": change, "as_of_us": micros(as_of)}
-                changes.append(row | {"told": is_reported})
         rows = [[*item.who, item.changed, item.due_us] for item in swept]
         mark = """MERGE (w:Sweep {selection: $selection}) WITH w UNWIND $rows AS row
           MATCH (s:Subject {source: row[0], id: row[1]})
@@ -203,10 +219,7 @@ class Sweeps(Graph):
                 now = None if at is None else micros(at)
                 if tx.value(beat, name=lock.name, token=lock.token, at=now) != 1:
                     raise BadUsage(f"another process took over the {lock.name}; this one stops")
-            save_detections(tx, saved)
-            first = next_number(tx, "changes", len(changes))
-            numbered = [row | {"key": first + i} for i, row in enumerate(changes)]
-            tx.run("UNWIND $rows AS row CREATE (c:Change) SET c = row", rows=numbered)
+            save_changes(tx, detections, micros(as_of))
             tx.run(mark, rows=rows, selection=selection, versions=versions, as_of=micros(as_of))
 
         self.write(work)

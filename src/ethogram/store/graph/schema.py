@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ...errors import BadUsage, EthogramError
-from .connection import Graph, Transaction, named_errors
+from .connection import Graph, Transaction, named_errors, unfinished_copy
 from .labels import check_labels, renamed
 
 VERSION = 1
@@ -34,6 +34,7 @@ UNIQUE: dict[str, tuple[str, ...]] = {
     "State": ("name", "key"),
     "Lock": ("name",),
     "Look": ("key",),
+    "Note": ("kind", "key"),
 }
 """The properties by which a node is known. Node keys would need the Enterprise edition."""
 INDEXES: tuple[tuple[str, tuple[str, ...]], ...] = (
@@ -41,6 +42,7 @@ INDEXES: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("Message", ("source", "subject", "at_us")),
     ("Message", ("source", "thread")),
     ("Staged", ("import", "n")),
+    ("Copied", ("key",)),
     ("Change", ("detection",)),
     ("Change", ("told",)),
     ("Verdict", ("detection",)),
@@ -76,11 +78,14 @@ class Schema(Graph):
             self.driver.verify_connectivity()  # at once, without repeating it for a while
         found = self.read(
             lambda tx: tx.maps(
-                "MATCH (e:Ethogram {name: 'store'}) RETURN e.schema AS schema, e.labels AS labels"
+                """MATCH (e:Ethogram {name: 'store'})
+                  RETURN e.schema AS schema, e.labels AS labels, e.copying AS copying"""
             )
         )
         if found:
             self._check(found[0], labels)
+            if found[0]["copying"] and not create:
+                raise BadUsage(unfinished_copy(self.url))
         elif not create:
             how = "`ethogram graph init` and `ethogram store import` make one"
             raise BadUsage(f"there is no store in {self.url}; {how}")
@@ -90,6 +95,7 @@ class Schema(Graph):
         if create:
             self._constrain()
             self.read(lambda tx: tx.run("CALL db.awaitIndexes(300)"))
+        if not found:
             make = (
                 """MERGE (e:Ethogram {name: 'store'}) ON CREATE SET e.schema = $schema, e.labels = $labels"""
             )
