@@ -34,6 +34,8 @@ class Case:
     actions: int = 3
     results: int = 3
     timed: bool = False
+    whole: bool = True
+    """False where the format has no place for a part of the story."""
 
     @property
     def id(self) -> str:
@@ -659,6 +661,136 @@ PLAIN = [
     plain("message", text=SAID, role="assistant"),
 ]
 
+# --- tau2-bench -------------------------------------------------------------------------------
+
+
+def second(*calls: dict[str, Any], content: str | None = None, at: int) -> dict[str, Any]:
+    own = [
+        {"id": name, "name": tool, "arguments": given, "requestor": "assistant"}
+        for name, tool, given in calls
+    ]
+    return {"role": "assistant", "content": content, "tool_calls": own or None, "timestamp": clock(at)}
+
+
+def gives(name: str, content: str, at: int, *, error: bool = False) -> dict[str, Any]:
+    return {"id": name, "role": "tool", "content": content, "requestor": "assistant", "error": error,
+            "timestamp": clock(at)}  # fmt: skip
+
+
+TAU2 = {
+    "timestamp": clock(0),
+    "info": {"agent_info": {"llm": "m"}, "environment_info": {"domain_name": "code"}},
+    "tasks": [{"id": "7", "user_scenario": {"instructions": ASKED}}],
+    "simulations": [
+        {
+            "task_id": "7",
+            "trial": 0,
+            "reward_info": {"reward": 0.0},
+            "termination_reason": "user_stop",
+            "messages": [
+                {"role": "user", "content": ASKED, "timestamp": clock(0)},
+                second(("c1", "read_file", READ), content=THOUGHT, at=1),
+                gives("c1", CODE, 2),
+                second(("c2", "bash", TEST), ("c3", "read_file", NOTES), at=3),
+                gives("c2", FAILED, 4, error=True),
+                gives("c3", MISSING, 5, error=True),
+                second(content=SAID, at=6),
+            ],
+        }
+    ],
+}
+
+# --- formats that say less --------------------------------------------------------------------
+
+WHO = {
+    "question": ASKED,
+    "mistake_agent": "Coder",
+    "mistake_step": "2",
+    "history": [
+        {"role": "human", "content": ASKED},
+        {"role": "Orchestrator (-> Coder)", "content": "Run the tests, please."},
+        {"role": "assistant", "name": "Coder", "content": f"{THOUGHT}\n```sh\nmake test\n```"},
+        {"role": "user", "name": "Computer_terminal", "content": f"exitcode: 1 (execution failed)\n{FAILED}"},
+        {"role": "assistant", "name": "Coder", "content": SAID},
+    ],
+}
+
+
+def claw(kind: str, **more: Any) -> dict[str, Any]:
+    return {"type": kind, "sessionKey": "agent:main:main", "agentId": "main", **more}
+
+
+CLAW = [
+    {"type": "message.in", "channel": "chat", "content": ASKED, "timestamp": 1_782_238_951_000},
+    claw("tool.start", toolName="exec", params=TEST),
+    claw("tool.end", toolName="exec", durationMs=291, success=False, error=FAILED),
+    claw("tool.start", toolName="read", params=READ, sessionKey="agent:main:subagent:s1"),
+    claw("tool.end", toolName="read", durationMs=2, success=True, sessionKey="agent:main:subagent:s1"),
+    {"type": "message.out", "channel": "chat", "content": SAID},
+]
+
+
+def logged(name: str, second: int, **more: Any) -> dict[str, Any]:
+    fields = {"session.id": "s-9", "event.timestamp": clock(second), **more}
+    pairs = [{"key": key, "value": {"stringValue": value}} for key, value in fields.items()]
+    return {"body": {"stringValue": f"claude_code.{name}"}, "attributes": pairs}
+
+
+TELEMETRY = {
+    "resourceLogs": [
+        {
+            "scopeLogs": [
+                {
+                    "logRecords": [
+                        logged("user_prompt", 0, prompt=ASKED),
+                        logged("tool_decision", 1, decision="accept", tool_name="Bash", tool_use_id="t1"),
+                        logged("api_request", 1, input_tokens="3", output_tokens="2", cost_usd="0.5"),
+                        logged("tool_result", 4, tool_name="Bash", tool_use_id="t1", success="false",
+                               duration_ms="3000", error="Shell command failed",
+                               tool_input=json.dumps(TEST)),
+                        logged("assistant_response", 5, response=SAID),
+                    ]
+                }
+            ]
+        }
+    ]
+}  # fmt: skip
+
+AIDER = f"""
+# aider chat started at 2026-03-01 10:00:00
+
+> Aider v0.86.0
+#### {ASKED}
+> Tokens: 1.2k sent, 300 received. Cost: $0.01 message, $0.02 session.
+
+{THOUGHT}
+
+parser.py
+```python
+<<<<<<< SEARCH
+def parse(): ...
+=======
+def parse(): pass
+>>>>>>> REPLACE
+```
+
+> # 1 SEARCH/REPLACE block failed to match!
+> ## SearchReplaceNoExactMatch: This SEARCH block failed to exactly match lines in parser.py
+
+parser.py
+```python
+<<<<<<< SEARCH
+def parse():
+=======
+def parse(): pass
+>>>>>>> REPLACE
+```
+
+> Applied edit to parser.py
+
+{SAID}
+""".encode()
+
 CASES = [
     Case("claude_code", "s-1.jsonl", lines(*CLAUDE), timed=True),
     Case("claude_code", "log.json", text({"loglines": CLAUDE}), timed=True),
@@ -690,4 +822,9 @@ CASES = [
     Case("otel", "openinference.json", text(INFERRED), timed=True),
     Case("run_records", "runs.jsonl", lines(RECORDS)),
     Case("run_lines", "plain.jsonl", lines(*PLAIN)),
+    Case("tau2_bench", "results.json", text(TAU2), timed=True),
+    Case("whowhen", "3.json", text(WHO), actions=1, results=1, whole=False),
+    Case("openclaw", "telemetry.jsonl", lines(*CLAW), actions=2, results=2, whole=False),
+    Case("claude_code_otlp", "logs.json", text(TELEMETRY), actions=1, results=1, timed=True, whole=False),
+    Case("aider", "chat.md", AIDER, actions=2, results=2, whole=False),
 ]

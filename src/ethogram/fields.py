@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Annotated, Any
 
 import msgspec
@@ -31,6 +32,8 @@ Ordinal = Annotated[int, Meta(ge=1)]
 """A position counted from 1."""
 Place = Annotated[int, Meta(extra_json_schema={"type": ["integer", "null"], "minimum": 1})]
 """A line or column, 0 where it is not known; null in JSON then."""
+Moment = Annotated[datetime, Meta(extra_json_schema={"type": ["string", "null"]})]
+"""A time; null in the output of `analyze` where the source has no times."""
 Amount = Annotated[float, Meta(ge=0)]
 Dollars = Annotated[Amount | None, Meta(description="null: no price is known.")]
 Ratio = Annotated[float, Meta(ge=0, le=1)]

@@ -42,8 +42,8 @@ def said(folder, capsys):
 
 
 def section(text: str) -> str:
-    """From the heading of runs to what was covered."""
-    return re.split(r"\n(?=Checked: )", text[text.index("\nRuns") + 1 :])[0]
+    """What is told of runs, up to the count of detections."""
+    return re.split(r"\n\n(?=\d+ detections? )", text)[0]
 
 
 def failing(thread: str, times: int, **how) -> list[dict]:
@@ -54,32 +54,38 @@ def failing(thread: str, times: int, **how) -> list[dict]:
 
 
 def test_one_run_is_told_with_its_steps_and_lanes(said):
-    told = said(four_failing_edits())
-    details = told.split("\n\n")[1].splitlines()
+    told = section(said(four_failing_edits()))
     failed = "failed 4 times with the same error (string not found)"
     spent = "4 of 9 steps, 400 tokens, 1 min 10 s, $1.00"
-    assert details[3:-1] == [
-        f"  Steps 3 to 6 ({spent}): `edit src/parse.py` {failed}.",
-        "  Detectable from step 5. Progress resumed at step 7.",
-        *(f"  step {n}  `edit src/parse.py` → string not found" for n in (3, 4, 5, 6)),
-        "  What to do: Try something else.",
+    lines = told.splitlines()
+    assert lines[:7] == [
+        "1 run, 1 stuck: 4 of 9 steps and 400 tokens lost.",
+        "",
+        "run-1 (fixer): 9 steps, 4 errors, 1 file changed, 900 tokens, 3 min, $1.00",
+        "  Task: Mend the parser.",
+        "  Lost: 4 of 9 steps (44%), 400 tokens",
+        "  HIGH  The same error again",
+        lines[6],
     ]
-    assert section(told) == (
-        "Runs\n"
-        "run-1 (fixer): 9 steps, 4 errors, 1 file changed, 900 tokens, 3 min, $1.00\n"
-        "  Task: Mend the parser.\n"
-        "  Repeated steps: 4 of 9 steps (44%)\n"
-        "  Paths of fixer under src (one mark per step: r read, w changed, x failed, . other)\n"
-        "    r-xxxxrw-  parse.py\n"
-        "    -r-------  lex.py\n"
-        "    --------.  (no path)\n"
-        "      ^^^^     detected\n"
-    )
+    assert lines[7:14] == [
+        f"    Steps 3 to 6 ({spent}): `edit src/parse.py` {failed}.",
+        "    Detectable from step 5. Progress resumed at step 7.",
+        *(f"    step {n}  `edit src/parse.py` → string not found" for n in (3, 4, 5, 6)),
+        "    What to do: Try something else.",
+    ]
+    assert lines[15:] == [
+        "  Paths of fixer under src (one mark per step: r read, w changed, x failed, . other)",
+        "    r-xxxxrw-  parse.py",
+        "    -r-------  lex.py",
+        "    --------.  (no path)",
+        "      ^^^^     detected",
+    ]
 
 
-def test_it_stands_after_the_detections_and_before_what_was_quiet(said):
+def test_runs_come_first_then_the_count_of_detections_then_what_was_quiet(said):
     told = said([*four_failing_edits(), *failing("untouched", 1)], "--patterns", "same_error")
-    assert told.index("confidence") < told.index("\nRuns: 2")
+    assert told.startswith("2 runs, 1 stuck: ")
+    assert told.index("confidence") < told.index("1 detection (")
 
 
 def test_what_was_tried_is_told(said):
@@ -109,27 +115,39 @@ def test_a_sub_agent_is_named_with_who_started_it(said):
     lines = main_one.lines + failing("run-1", 3, subject="agent/s1", parent="agent")
     told = said(lines)
     assert "run-1 (agent, agent/s1 (started by agent)): 4 steps" in section(told)
-    assert "The same error again\n  agent/s1 (thread run-1) " in told
+    assert "The same error again\n    agent/s1 (thread run-1) " in told
 
 
-def test_many_runs_are_a_ranked_table(said):
+def test_of_many_runs_the_worst_have_cards_and_the_others_a_row(said):
     lines = [line for k in range(30) for line in failing(f"run-{k:02d}", 4 if k == 17 else k % 4)]
-    told = section(said(lines))
-    rows = told.splitlines()
-    assert rows[0] == "Runs: 22, 8 with detections"
-    assert rows[1].split() == ["run", "agent", "steps", "errors", "worst", "repeated", "steps", "detections"]
-    assert re.split(r"  +", rows[2]) == [
-        "run-17", "fixer", "4", "4", "high", "4 (100%)", "The same error again, steps 1 to 4",
-    ]  # fmt: skip
-    assert rows[3].startswith("run-03")
-    assert re.split(r"  +", rows[10])[4:] == ["-", "-", "none"]
-    assert rows[-1] == "and 2 more"
-    assert len(rows) == 2 + 20 + 1
+    rows = section(said(lines)).splitlines()
+    assert rows[0] == "22 runs, 8 stuck: 25 of 46 steps and 2,500 tokens lost."
+    spent = "4 of 4 steps, 400 tokens, 1 min 10 s"
+    failed = "`bash make` failed 4 times with the same error"
+    assert rows[2:5] == [
+        "run-17 (fixer): 4 steps, 4 errors, 400 tokens, 1 min 10 s",
+        f"  HIGH  The same error again. Steps 1 to 4 ({spent}): {failed} (no rule).",
+        "  Detectable from step 3. It lasted until the run ended.",
+    ]
+    assert rows[6].startswith("run-03")
+    table = rows[-4:]
+    assert table[0].split() == ["run", "agent", "steps", "errors", "worst", "repeated", "steps", "detections"]
+    assert [re.split(r"  +", row)[0] for row in table[1:]] == ["run-19", "run-23", "run-27"]
 
 
 def test_quiet_runs_take_one_line(said):
     told = said([*failing("a", 1), *failing("b", 2)])
-    assert "\n2 runs without detections (3 steps, 3 errors)\n" in told
+    assert told.startswith("2 runs, none stuck (3 steps, 3 errors).\n")
+
+
+def test_an_error_and_the_loop_around_it_are_one_cause(said, folder):
+    stuck = SAME_ERROR.replace("group_by:", "cause: stuck\ngroup_by:")
+    again = stuck.replace("same_error", "again").replace("The same error again", "Again and again")
+    write_patterns(Path("patterns"), stuck, again)
+    trusted_settings(Path.cwd(), "patterns: [patterns]\n")
+    told = said([line for thread in ("a", "b") for line in failing(thread, 3)])
+    assert told.count("failed 3 times with the same error") == 2
+    assert "Again and again (also The same error again)" in told
 
 
 def test_where_nobody_acts_nothing_is_said_of_runs(said):
@@ -155,7 +173,7 @@ def test_what_is_muted_is_no_episode_unless_asked_for(said, folder, capsys):
     args = ["mute", "add", "--pattern", "same_error", "--reason", "known", "--for", "30d"]
     assert main(args) == 0
     capsys.readouterr()
-    assert "1 run without detections (3 steps" in said(lines)
+    assert "1 run, none stuck (3 steps" in said(lines)
     assert "Steps 1 to 3" in said(lines, "--muted")
 
 

@@ -116,7 +116,8 @@ def test_hallucination_counts_recoveries_and_references_only_where_asked_to():
         events.append(told(n, "action", tool="frob", result="Error: unknown tool frob", error=True))
         events.append(looks(n + 1, "ls src"))
     [item] = analyze(events, patterns=["hallucination"]).detections
-    assert (item.details["incorrect_references"], item.details["recovery_attempts"]) == (4, 4)
+    assert (item.details["occurrences"], item.details["recovery_attempts"]) == (4, 4)
+    assert (item.details["incorrect_references"], item.details["types"]) == (["frob"], ["reference"])
     off = Settings(parameters={"hallucination": {"verify_references": 0}})
     assert not list(analyze(events, patterns=["hallucination"], settings=off).detections)
 

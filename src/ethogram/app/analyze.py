@@ -15,8 +15,9 @@ from ..errors import BadUsage
 from ..ingest import Batch, Limits, OnDisk, events_of, gather_events, read_frame
 from ..ingest.collector import checked_events, latest_time
 from ..models import EPOCH, Event, parse_time
+from ..models.detection import base_pattern
 from ..patterns.catalogue import known_ranges, load_vocabulary
-from ..patterns.library import Library, load_patterns, without_combinations
+from ..patterns.library import Library, load_patterns, parts_of, without_combinations
 from ..patterns.settings_check import check_patterns
 from .mute import add_excerpts, mute
 from .readings import scored_events
@@ -108,7 +109,26 @@ def load_library(patterns: Sequence[str | Path] | str | Path | None, settings: S
         check_patterns(settings, chosen)
         settings = settings.settings
     library = overlaid_patterns(settings, chosen or settings.enabled_patterns or None, examples=False)
-    return library if chosen or settings.combination_detection else without_combinations(library)
+    if chosen:
+        return library
+    if not settings.combination_detection:
+        return without_combinations(library)
+    return _with_combinations(library, settings) if settings.enabled_patterns else library
+
+
+def _with_combinations(library: Library, settings: Settings) -> Library:
+    """The library with the combinations of which every part is enabled by name."""
+    combinations = overlaid_patterns(settings, ["combination/*"], any_status=True, examples=False)
+    own = [
+        name
+        for name in combinations.chosen
+        if (file := combinations.files[name]).status != "retired"
+        and name not in library.chosen
+        and {base_pattern(part) for part in parts_of(file)} <= {*library.chosen}
+    ]
+    if not own:
+        return library
+    return overlaid_patterns(settings, [*settings.enabled_patterns, *own], examples=False)
 
 
 def overlaid_patterns(

@@ -18,6 +18,7 @@ from ..language.ast import Attribute, Indicator, Signal
 from ..language.program import Program
 from ..language.vocabulary import Vocabulary
 from ..models import Detection, Value, rank
+from ..models.detection import TIMES, StepRange
 from ..models.mute import Muting, MutingSummary
 from ..models.record import Record
 from ..models.slotted import dataclass, field, replace
@@ -122,6 +123,10 @@ class Analysis:
     unknown: tuple[Unread, ...] = ()
     traces: Traces = field(default_factory=Traces)
     muting: Muting = field(default_factory=Muting)
+    untimed: frozenset[str] = frozenset()
+    """Sources without times."""
+    is_untimed: bool = False
+    """Whether no source has times."""
     evaluated: Mapping[str, Any] | None = None
     """What an evaluator did before: an `evaluate_summary` record; None where none was asked."""
 
@@ -182,20 +187,35 @@ class Analysis:
 
         Muted detections if asked for, and always those that an untrusted file mutes.
         """
+        runs = [run for run in runs if run.episodes]
+        steps = {
+            item.detection: StepRange(item.from_step, item.detected_step, item.to_step)
+            for run in runs
+            for item in run.episodes
+        }
         for detection in self.detections:
-            yield detection.to_dict()
+            yield self._record(replace(detection, steps=steps.get(detection.id)))
         shown = {item.id for _, item in self.muting.shown}
         for item, by in self.muting.muted:
             if muted or by in shown:
-                yield replace(item, muted=by, muted_by_untrusted=True if by in shown else None).to_dict()
-        yield from (run.to_dict() for run in runs if run.episodes)
+                own = replace(item, muted=by, muted_by_untrusted=True if by in shown else None)
+                yield self._record(replace(own, steps=steps.get(item.id)))
+        yield from (run.to_dict() for run in runs)
         yield from (insufficient_record(item).to_dict() for item in self.insufficient)
         yield self.summary()
+
+    def _record(self, detection: Detection) -> dict[str, Any]:
+        """The JSON form of a detection; without times where its source has none."""
+        record = detection.to_dict()
+        if detection.source in self.untimed:
+            record |= dict.fromkeys(TIMES)
+            record["evidence"] = [{**item, "at": None} for item in record["evidence"]]
+        return record
 
     def summary(self) -> dict[str, Any]:
         """Counts of what was read, checked and left out."""
         return Summary(
-            as_of=self.as_of,
+            as_of=None if self.is_untimed else self.as_of,
             events=self.events,
             subjects=self.subjects,
             detections=len(self.detections),
@@ -235,7 +255,7 @@ class Summary(RecordStruct):
     RECORD = "summary"
 
     as_of: datetime | None
-    """The time of the analysis; null: there was no event."""
+    """The time of the analysis; null: there was no event, or none has a time."""
     events: Count
     subjects: Count
     detections: Count
@@ -287,6 +307,8 @@ def summed_up(library: Library, result: SearchResult, gathered: Gathered, as_of:
     chosen = {program.name: program for program in library.programs if library.is_chosen(program)}
     detections = [detection for detection in result.detections if detection.pattern in chosen]
     lacking = result.insufficient.of(chosen)
+    sources = gathered.events.counts("source", "timed")
+    untimed = frozenset(source for source, has_times in sources if not has_times)
     return Analysis(
         detections=tuple(item for item in detections if item.status != "shadow"),
         kept=tuple(item for item in detections if item.status == "shadow"),
@@ -298,6 +320,8 @@ def summed_up(library: Library, result: SearchResult, gathered: Gathered, as_of:
         repeated=gathered.repeated,
         bad=gathered.bad,
         bad_count=gathered.bad_count,
+        untimed=untimed,
+        is_untimed=bool(untimed) and len(untimed) == len(sources),
     )
 
 

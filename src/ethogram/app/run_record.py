@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import datetime
-from functools import lru_cache, reduce
+from functools import reduce
 from itertools import takewhile
 from typing import Annotated, Any, NamedTuple
 
@@ -14,14 +14,12 @@ from msgspec import Meta
 from ..fields import Amount, Count, Name, Ordinal, Ratio, Severity, one_of
 from ..models import Event, rank
 from ..models.record import Record, decimals
-from ..models.redaction import mask
 from ..models.slotted import dataclass, field
 from ..signals.agent.errors import failure_line
 from ..signals.agent.operations import operation_of
+from ..signals.agent.shown import excerpt, shown_call
 from ..signals.agent.step import read_step
 
-MAX_SHOWN = 120
-"""Characters shown of an action, an error or a message."""
 MAX_PATH = 400
 MAX_TASK = 200
 TASK = "What it is about, masked and cut; null: not known."
@@ -62,12 +60,13 @@ class RunStep:
         self.progress = self.progress or event.readings.get("progress") == 1
         if event.kind in ("action", "result") and not self.error:
             line = failure_of(event, self.operation)
-            self.error = None if line is None else short(line.partition("\n")[0]) or "error"
+            self.error = None if line is None else excerpt(line.partition("\n")[0]) or "error"
         for name in KEYS:
             if isinstance(key := event.readings.get(name), str):
-                self.keys.setdefault(name, key)
+                # The first call of a run is read at once, and again with its result.
+                self.keys[name] = key if event.kind == "result" else self.keys.get(name, key)
                 if name == "talk_key":
-                    self.messages.append((key, short(event.text or event.kind)))
+                    self.messages.append((key, excerpt(event.text or event.kind)))
 
 
 class AgentSteps:
@@ -146,23 +145,8 @@ def shown_action(event: Event) -> str:
     >>> shown_action(Event.sample(kind="action", attributes={"tool": "bash", "command": "make  test"}))
     'bash make test'
     """
-    attributes = event.attributes
-    text = _text(attributes.get("command")) or _text(attributes.get("path"))
-    if not text and isinstance(arguments := attributes.get("arguments"), Mapping):
-        pairs = [
-            f"{name}={value}" for name, value in arguments.items() if isinstance(value, (str, int, float))
-        ]
-        text = " ".join(pair[: MAX_SHOWN * 4] for pair in pairs[:6])
-    tool = _text(attributes.get("tool"))[:MAX_SHOWN].strip()
-    # Some formats have the tool as the first word of the command.
-    return short(text if text.startswith(tool) else f"{tool} {text}") or tool or "an action"
-
-
-@lru_cache(maxsize=1024)  # steps repeat themselves
-def short(text: str, size: int = MAX_SHOWN) -> str:
-    """Return a text on one line, masked before it is cut: half a secret looks like a word."""
-    shown = " ".join(mask(text).split())
-    return shown if len(shown) <= size else shown[: size - 1] + "…"
+    step = read_step(event)
+    return "an action" if step is None else shown_call(step)
 
 
 def add_number(total: float | None, value: Any) -> float | None:
@@ -194,6 +178,8 @@ class Repeated(Record):
     what: str
     times: Ordinal
     error: str | None = None
+    forms: Ordinal = 1
+    """How many different actions met that error or gave that result; `what` is the most frequent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,8 +252,8 @@ class Run(Record):
 
     RECORD = "run"
     JSON = (
-        "source thread task agents severity confidence steps lost_steps lost_share results errors "
-        "changed_files "
+        "source thread task agents severity confidence steps lost_steps lost_share lost_tokens results "
+        "errors changed_files "
         "condensations tokens cost seconds first_at last_at episodes lanes"
     )
     DECIMALS = decimals(4, "lost_share") | decimals(6, "seconds", "cost")
@@ -289,13 +275,15 @@ class Run(Record):
     last_at: datetime | None
     lost_steps: Count = 0
     """Inside an episode in which something repeated."""
+    lost_tokens: Count | None = None
+    """Tokens of those steps; null where nothing states them."""
     episodes: tuple[RunEpisode, ...] = ()
     lanes: tuple[Lane, ...] = ()
 
     @property
     def task(self) -> Annotated[str | None, Meta(description=TASK)]:
         """What it is about, masked and cut; None where that is not known."""
-        return None if self.stated_task is None else short(self.stated_task, MAX_TASK)
+        return None if self.stated_task is None else excerpt(self.stated_task, MAX_TASK)
 
     @property
     def steps(self) -> Count:
@@ -336,8 +324,8 @@ def lane_of(subject: str, steps: Sequence[RunStep]) -> Lane:
         row_of = name if name == NO_PATH or name in common else OTHER
         row = rows.setdefault(row_of, [NOTHING] * -(-len(steps) // per_cell))
         row[index // per_cell] = _strongest(row[index // per_cell], _mark(step))
-    shown = tuple(LaneRow(short(name, NAME), "".join(row)) for name, row in rows.items())
-    return Lane(subject, short("/".join(under), NAME), per_cell, shown)
+    shown = tuple(LaneRow(excerpt(name, NAME), "".join(row)) for name, row in rows.items())
+    return Lane(subject, excerpt("/".join(under), NAME), per_cell, shown)
 
 
 def narrowed(lane: Lane, width: int) -> Lane:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from functools import reduce
@@ -35,6 +35,8 @@ from .run_record import (
 
 MAX_REPEATED = 5
 MAX_TRIED = 8
+REPORT_STEPS = 10
+"""Steps before the first error in which the first failure of the same test counts, too."""
 MAX_FILES = 10_000
 """Changed files of one run that are counted separately."""
 COSTS = ("tokens", "cost", "duration")
@@ -191,6 +193,9 @@ class RunBuilder:
             run,
             episodes=tuple(episodes),
             lost_steps=sum(map(len, lost.values())),
+            lost_tokens=_rounded(
+                _total(self._steps[name].steps[n - 1].tokens for name, own in lost.items() for n in own)
+            ),
             lanes=tuple(lane_of(name, self._steps[name].steps) for name in names if name in lost),
         )
 
@@ -203,6 +208,8 @@ def episode_of(detection: Detection, agent: AgentSteps, *, timed: bool) -> RunEp
     last = max(detected, numbers.get(detection.last_event, detected))
     name = repeated_reading(detection)
     keyed = step_keys(steps, name)
+    if name == "error_key":
+        since = first_report(steps, dict(keyed), since)
     core = core_keys(keyed, since, detected, last)
     if core:
         first = first_step(steps, keyed, core, name, since, detected)
@@ -252,7 +259,26 @@ def step_keys(steps: Sequence[RunStep], name: str) -> StepKeys:
     """Return the keys of each step; one may have several messages, and one without a reading is left out."""
     if name == "talk_key":
         return [(n, key) for n, step in enumerate(steps, 1) for key, _ in step.messages]
-    return [(n, step.keys[name]) for n, step in enumerate(steps, 1) if name in step.keys]
+    keyed = [(n, step.keys[name]) for n, step in enumerate(steps, 1) if name in step.keys]
+    if name != "error_key":
+        return keyed
+    # A failing test is no error until it fails in the same words again, and then the first time was one, too.
+    known = {
+        step.keys["step_key"]: step.keys[name] for step in steps if {name, "step_key"} <= step.keys.keys()
+    }
+    first = [
+        (n, known[key])
+        for n, step in enumerate(steps, 1)
+        if name not in step.keys and step.error and (key := step.keys.get("step_key")) in known
+    ]
+    return sorted([*keyed, *first])
+
+
+def first_report(steps: Sequence[RunStep], keyed: Mapping[int, str], since: int) -> int:
+    """Return the step at which the error of a step first came, where that was not yet taken for an error."""
+    earlier = range(max(1, since - REPORT_STEPS), since)
+    own = (n for n in earlier if "error_key" not in steps[n - 1].keys and keyed.get(n) == keyed.get(since))
+    return next((n for n in own if n in keyed), since)
 
 
 def core_keys(keyed: StepKeys, since: int, detected: int, last: int) -> set[str]:
@@ -283,9 +309,15 @@ def repeated_in(stretch: Sequence[RunStep], name: str, core: set[str]) -> Iterat
     """Return what recurred in a stretch, the most frequent first; what looks the same is listed once."""
     keyed = step_keys(stretch, name)
     counts: Counter[tuple[str, str | None]] = Counter()
+    forms: dict[tuple[str, str | None], set[str]] = {}
     for key, times in Counter(key for _, key in keyed if key in core).items():
-        counts[_shown([stretch[n - 1] for n, other in keyed if other == key], name, key)] += times
-    return (Repeated(what, times, error) for (what, error), times in counts.most_common(MAX_REPEATED))
+        own = [stretch[n - 1] for n, other in keyed if other == key]
+        shown = _shown(own, name, key)
+        counts[shown] += times
+        forms.setdefault(shown, set()).update(step.shown for step in own)
+    for shown, times in counts.most_common(MAX_REPEATED):
+        count = 1 if name == "talk_key" else len(forms[shown])
+        yield Repeated(what=shown[0], times=times, error=shown[1], forms=count)
 
 
 def _shown(steps: Sequence[RunStep], name: str, key: str) -> tuple[str, str | None]:

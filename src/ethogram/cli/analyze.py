@@ -10,6 +10,7 @@ import click
 from ..app.analyze import analyze_gathered, load_library, with_excerpts
 from ..app.mute import mute
 from ..app.runs import run_report
+from ..errors import BadUsage
 from ..report.wording import plural, printable
 from . import options as o
 from .output import Progress, check_page, show, write_json, write_line, write_page
@@ -101,5 +102,7 @@ def analyze(
             show(*analysis_parts(analysis, library, gathered, runs=runs, **how))
             if html:
                 write_line(f"\nHTML report: {printable(html)}")
+    if settings.fail_on is not None and not analysis.events:
+        raise BadUsage("--fail-on: there are no events in this input, so nothing was checked")
     if settings.fail_on is not None and analysis.at_or_above(settings.fail_on):
         raise click.exceptions.Exit(o.FAIL)

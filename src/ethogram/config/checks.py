@@ -20,7 +20,7 @@ from msgspec import Meta, UnsetType
 from ..errors import BadConfig, Fault, did_you_mean
 from ..language.yaml_source import Fields, Items, Node
 from ..models import parse_duration, parse_time
-from ..models.constants import VARIABLE
+from ..models.constants import RESOURCES, VARIABLE
 
 Place = tuple[str | int, ...]
 Check = Callable[[Any, Place, "Report"], Any]
@@ -200,6 +200,16 @@ def one_of(words: Iterable[str], *, none: bool = False) -> Check:
         return wrong(value, f"one of {listed}", place, report, known)
 
     return check
+
+
+RESOURCE_NAMES = {"memory": "memory_mb", "api_calls": "calls", "execution_time": "seconds"}
+"""Other names of resources."""
+
+
+def resource(value: Any, place: Place, report: Report) -> Any:
+    """A resource of a run, also by another name."""
+    known = RESOURCE_NAMES.get(value, value) if isinstance(value, str) else value
+    return one_of((*RESOURCES, *RESOURCE_NAMES))(value, place, report) if known not in RESOURCES else known
 
 
 def time(value: Any, place: Place, report: Report) -> Any:

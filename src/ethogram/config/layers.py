@@ -19,6 +19,7 @@ from ..models.record import Record
 from ..models.redaction import mask
 from ..models.slotted import dataclass, replace
 from .checks import Place, bad_option_name, count, dotted, position
+from .pattern_detection import lifted
 from .settings import SETTINGS, Settings, setting_check
 from .trust import is_inside, path_values, used_files
 
@@ -95,6 +96,7 @@ def read_layer(path: str, faults: list[Fault], expected: str = "of settings, lik
         faults += error.faults
         return Layer(path, {})
     if isinstance(node, Fields):
+        node = lifted(node, path, faults)
         return Layer(path, plain(node), node)
     if plain(node) is not None:
         faults.append(Fault(path, node.line, node.column, f"must be a mapping {expected}"))

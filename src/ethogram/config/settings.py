@@ -80,7 +80,9 @@ Option = Annotated[
 ]
 OptionName = checks.Keys(bad_name=checks.bad_option_name)
 Normalization = Annotated[str, one_of(*NORMALIZATION)]
-Resource = Annotated[str, one_of(*RESOURCES)]
+Resource = Annotated[
+    str, checks.resource, Meta(extra_json_schema={"enum": [*RESOURCES, *checks.RESOURCE_NAMES]})
+]
 
 
 class HookSettings(InputStruct, forbid_unknown_fields=True):

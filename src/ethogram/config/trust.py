@@ -20,9 +20,10 @@ from typing import Any, Literal
 
 from ..errors import BadConfig, BadInput, BadPattern, BadUsage, Fault
 from ..files import make_private_folder, write_whole
-from ..language.yaml_source import MAX_BYTES, plain, read_yaml_file
+from ..language.yaml_source import MAX_BYTES, Fields, plain, read_yaml_file
 from ..models import format_time
 from ..models.slotted import dataclass
+from .pattern_detection import lifted
 
 CONFIG_FILE = "ethogram.yaml"
 HIDDEN_FILE = ".ethogram.yaml"
@@ -242,7 +243,9 @@ def used_files(settings: str | Path) -> list[Path]:
     """
     whole = Path(key_of(settings))
     paths: set[Path] = set()
-    for place, value in path_values(plain(read_yaml_file(whole, BadConfig)), whole.parent):
+    node = read_yaml_file(whole, BadConfig)
+    node = lifted(node, str(whole), []) if isinstance(node, Fields) else node
+    for place, value in path_values(plain(node), whole.parent):
         named = Path(os.path.realpath(whole.parent / value))
         if not named.is_relative_to(whole.parent):
             continue

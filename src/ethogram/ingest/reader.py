@@ -19,9 +19,10 @@ from ..models.slotted import dataclass, replace
 from .batch import Batch, Place
 from .collector import Collector
 from .errors import Unreadable, shown, type_name
-from .event_parser import CATEGORY, NUMBER, Range, Rules
-from .format import HEAD, NOT_UTF_8, UTF_16, Input, Record, choose
+from .event_parser import CATEGORY, NAMES, NUMBER, Range, Rules
+from .format import HEAD, NOT_UTF_8, UTF_16, Adapter, Input, Record, choose, parse_head
 from .formats.csv import Csv
+from .formats.json_array import JsonArray
 from .formats.jsonl import JsonLines
 from .formats.parquet import Parquet, open_parquet
 from .spill import BUCKETS, EventsOnDisk, OnDisk, SpillingCollector
@@ -29,6 +30,9 @@ from .streams import BOM, GZIP, decompress, read_head, rewind, until
 from .transcript import TranscriptAdapter
 
 STDIN = "-"
+EVENT_KEYS = NAMES | {"at", "text", "readings", "attributes"}
+MANY_KEYS = 3
+"""So many keys of an event, and a record without a subject is an event with a fault."""
 SOURCE = "input"
 PROGRESS_STEP = 8192
 """Records between two calls of `progress`."""
@@ -326,6 +330,8 @@ def _columns_of(
     for file in files:
         with open_file(file, None, rules.limits) as opened:
             adapter = choose(opened.head, file.name)
+            if adapter is not None and _is_foreign(file, adapter, opened.head):
+                return None
             if isinstance(adapter, JsonLines):
                 reader = lines = lines or LineReader(source, rules, sink)
                 steps = lines.read(opened.stream)
@@ -441,7 +447,7 @@ def records_of(
     if len(head) < HEAD and not head.removeprefix(BOM).strip():
         return iter(())  # nothing but blank lines
     adapter = choose(head, file.name)
-    if adapter is None:
+    if adapter is None or _is_foreign(file, adapter, head):
         if not file.named:
             collector.skip_file(file.name)
         elif head.startswith(UTF_16):
@@ -457,6 +463,18 @@ def records_of(
         collector.add_strays(input_.strays)
 
     return _bounded(records(), opened, rules)
+
+
+def _is_foreign(file: InputFile, adapter: Adapter, head: bytes) -> bool:
+    """Whether a JSON file or table that was only found in a folder holds something else than events."""
+    if file.named or not isinstance(adapter, JsonLines | JsonArray | Csv):
+        return False
+    if isinstance(adapter, Csv):
+        return b"subject" not in head.partition(b"\n")[0]
+    objects = parse_head(head).objects
+    return bool(objects) and not any(
+        "subject" in record or len(EVENT_KEYS & record.keys()) >= MANY_KEYS for record in objects
+    )
 
 
 def _bounded(records: Iterator[Record], opened: OpenFile, rules: Rules) -> Iterator[Record]:

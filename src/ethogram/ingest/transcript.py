@@ -137,8 +137,15 @@ class Transcript:
         self._records.append((self.line, message, 0))
 
     def records(self) -> Iterator[Record]:
-        """Yield everything, in order. Where some events have a time, others take that of the one before."""
+        """Yield everything, in order. Where some events have a time, others take that of the one before.
+
+        A run in which only messages have one is untimed: when its calls were made is not known.
+        """
         self.release_held()
+        actions = [event for event in self.events if event["kind"] == "action"]
+        if actions and not any("at" in event for event in actions):
+            for event in self.events:
+                event.pop("at", None)
         last = next((event["at"] for event in self.events if "at" in event), None)
         for event in self.events:
             if last is None:

@@ -177,6 +177,9 @@ def _function(reader: Reader, node: ast.Call, name: str, arity: int | None) -> T
     if arity is not None and len(node.args) != arity:
         return reader.fault(node, f"{name}(...) takes {arity} value{'s' if arity > 1 else ''}")
     args = tuple(reader.need(arg, reader.visit(arg), "number") for arg in node.args)
+    numbers = [arg.value for arg in args if isinstance(arg, Number)]
+    if arity is None and len(numbers) == len(args):
+        return Number(min(numbers) if name == "min" else max(numbers)), "number"
     return Function(name, args), "number"
 
 

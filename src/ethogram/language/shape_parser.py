@@ -361,9 +361,11 @@ def _combination(
     overlapping = _flag(read, node.get("overlapping"), "overlapping")
     if overlapping and kind != "all_of":
         read.fault(node, "overlapping goes with all_of")
-    within = read.duration(node.get("within"), "within")
-    if node.get("within") is None and kind != "any_of" and not overlapping:
-        read.fault(node, f"{kind} needs within: such as 1h")
+    limit = node.get("within")
+    unlimited = isinstance(limit, Scalar) and limit.text == "none"
+    within = None if unlimited else read.duration(limit, "within")
+    if limit is None and kind != "any_of" and not overlapping:
+        read.fault(node, f"{kind} needs within: such as 1h, or none")
     if kind == "any_of" and (value := node.get("within")) is not None:
         read.fault(value, "any_of takes no within")
     return ast.Combination(kind, parts, within, overlapping, _multiplier(read, node, scope))

@@ -12,7 +12,7 @@ from .redaction import mask, masked
 from .slotted import dataclass, field
 
 if TYPE_CHECKING:
-    from ..fields import Count, Name, Ratio, Severity, State, Status
+    from ..fields import Count, Moment, Name, Ordinal, Ratio, Severity, State, Status
 
 
 STATES = ("opened", "closed", "withdrawn", "superseded")
@@ -30,7 +30,7 @@ class Evidence(Record):
 
     step: str
     event: str
-    at: datetime
+    at: Moment
     readings: Mapping[str, Value]
     excerpt: str | None = None
     """What the event says, masked; only where it was asked for."""
@@ -43,13 +43,23 @@ class Evidence(Record):
         }
 
 
+@dataclass(frozen=True, slots=True)
+class StepRange(Record):
+    """Steps of one agent in one run, counted from 1."""
+
+    first: Ordinal
+    detected: Ordinal
+    """The first at which it could have been known."""
+    last: Ordinal
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Detection(Record):
     """A pattern matched in a history, with its evidence: an episode that opens and may close."""
 
     RECORD = "detection"
     HIDDEN = ("fired_event", "fired_confidence")
-    OMITTED = ("probability", "muted", "muted_by_untrusted", "change")
+    OMITTED = ("steps", "probability", "muted", "muted_by_untrusted", "change")
 
     id: Name
     """The same behaviour found again has the same id."""
@@ -69,14 +79,17 @@ class Detection(Record):
     confidence: Ratio
     cause: str = ""
     """Detections of one cause count once in risk."""
-    opened_at: datetime
-    detected_at: datetime
+    opened_at: Moment
+    """Null where the source has no times, like the other times; `steps` says where it lies then."""
+    detected_at: Moment
     closed_at: datetime | None
     """When it ended; null while it is open."""
     first_event: str
     last_event: str
     last_at: datetime | None = None
     """When its last event was; null in records kept before this was recorded."""
+    steps: StepRange | None = None
+    """Where it lies in a run of an agent; only in the output of an analysis."""
     count: Count
     evidence: tuple[Evidence, ...]
     details: Mapping[str, Any]

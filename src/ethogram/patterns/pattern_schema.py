@@ -142,7 +142,7 @@ def _combination(kind: str) -> Schema:
     body = _closed({kind: parts, "multiplier": NUMBER}, required=[kind])
     if kind == "any_of":
         return body
-    body["properties"]["within"] = DURATION
+    body["properties"]["within"] = {"anyOf": [DURATION, {"const": "none"}]}
     limited: Schema = {"required": ["within"]}
     if kind == "in_order":
         return body | {"required": [kind, "within"]}

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from ..config import Loaded
-from ..errors import BadConfig, BadInput, Fault, did_you_mean
+from ..errors import BadConfig, BadInput, BadPattern, Fault, did_you_mean
+from ..language.vocabulary import Vocabulary
 from ..language.yaml_source import Fields, read_yaml_file
 from .catalogue import load_vocabulary
 from .library import load_patterns, matching, multipliers_of, not_found, places_of
@@ -38,7 +39,7 @@ def check_patterns(loaded: Loaded, selectors: Sequence[str | Path] | None = None
             *_unknown_parameters(loaded, places),
             *_unknown_selectors(loaded, places),
             *_unknown_risks(loaded),
-        ]
+        ] or list(_impossible_parameters(loaded))
     if faults:
         raise BadConfig(sorted(faults))
 
@@ -107,6 +108,34 @@ def _unknown_parameters(loaded: Loaded, places: Mapping[str, Path]) -> Iterator[
             if name not in (known or ()):
                 message = f"pattern {pattern!r} has no parameter {name!r:.80}{_hint(name, known or [])}"
                 yield loaded.fault(("parameters", pattern, name), message)
+
+
+def _impossible_parameters(loaded: Loaded) -> Iterator[Fault]:
+    """Numbers with which a pattern is not valid any more, at the first setting that makes it so."""
+    settings = loaded.settings
+    vocabulary = load_vocabulary(settings.signals)
+    for pattern, numbers in settings.parameters.items():
+        used: dict[str, float] = {}
+        for name, number in numbers.items():
+            before = _faults_with(loaded, vocabulary, pattern, used)
+            used[name] = number
+            faults = _faults_with(loaded, vocabulary, pattern, used)
+            if faults and not before:
+                message = f"{pattern}.{name}: {number:g} makes the pattern impossible: {faults[0].message}"
+                yield loaded.fault(("parameters", pattern, name), message, key=False)
+                break
+
+
+def _faults_with(
+    loaded: Loaded, vocabulary: Vocabulary, pattern: str, numbers: Mapping[str, float]
+) -> Sequence[Fault]:
+    """What is wrong with a pattern that has these numbers."""
+    more, overlay = loaded.settings.patterns, {pattern: dict(numbers)}
+    try:
+        load_patterns([pattern], more=more, vocabulary=vocabulary, parameters=overlay, examples=False)
+    except BadPattern as error:
+        return error.faults
+    return ()
 
 
 def _hint(name: str, known: Sequence[str]) -> str:

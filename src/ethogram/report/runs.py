@@ -12,19 +12,25 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.table import Table
 
-    from ..app.run_record import Lane, Run, RunEpisode
+    from ..app.run_record import Lane, Repeated, Run, RunEpisode
     from ..models import Detection, Event
 
 
 NAME = 60
 FEW = 3
-"""Runs that are shown one by one."""
+"""Runs that are told whole."""
+CARDS = 5
+"""Of more runs, those that are told in a few lines each."""
+CAUSES = 3
+"""Causes told on a card."""
 ROWS = 20
 """Runs in a table."""
 CELLS = 60
 """Marks of a lane that fit a narrow terminal beside the name of a folder."""
 RESULT = 80
 """Characters of a result."""
+Causes = Sequence[tuple["RunEpisode", str]]
+"""Episodes of a run, one for each cause, with the other names of the cause."""
 HEADS = ("run", "agent", "steps", "errors", "worst", "repeated steps", "detections")
 
 
@@ -82,20 +88,25 @@ def steps_text(episode: RunEpisode) -> str:
     return f"steps {episode.from_step:,} to {episode.to_step:,}"
 
 
-def episode_text(episode: RunEpisode, run: Run) -> str:
-    """The stretch and what repeated in it, in one sentence."""
+def episode_text(episode: RunEpisode, run: Run, most: int | None = None) -> str:
+    """The stretch and what repeated in it, in one sentence; `most` things, the most frequent first."""
     total = next((agent.steps for agent in run.agents if agent.name == episode.subject), run.steps)
     spent = costs(episode.tokens, episode.seconds, episode.cost)
     length = ", ".join([f"{episode.steps:,} of {plural(total, 'step')}", *spent])
     text = f"{steps_text(episode).capitalize()} ({length})"
     if episode.repeated:
-        text += ": " + "; ".join(
-            f"`{clean(each.what)}` ran {times(each.times)}"
-            if each.error is None
-            else f"`{clean(each.what)}` failed {times(each.times)} with the same error ({clean(each.error)})"
-            for each in episode.repeated
-        )
+        text += ": " + "; ".join(map(repeated_thing, episode.repeated[:most]))
     return f"{text}."
+
+
+def repeated_thing(each: Repeated) -> str:
+    """What ran or failed, and how often."""
+    what = f"`{clean(each.what)}`"
+    if each.forms > 1:
+        what = f"{each.forms:,} different actions, such as {what},"
+    if each.error is None:
+        return f"{what} ran {times(each.times)}"
+    return f"{what} failed {times(each.times)} with the same error ({clean(each.error)})"
 
 
 def outcome_text(episode: RunEpisode) -> str:
@@ -167,39 +178,52 @@ def evidence_steps(
 
 def result_text(event: Event) -> str:
     """The error or the first line of the result of a step, masked and short; '' where none is known."""
-    from ..app.run_record import failure_of, operation_at, short
+    from ..app.run_record import failure_of, operation_at
+    from ..signals.agent.shown import excerpt
     from ..signals.agent.step import read_step
 
     if (line := failure_of(event, operation_at(event))) is not None:
-        return short(line.partition("\n")[0], RESULT) or "error"
+        return excerpt(line.partition("\n")[0], RESULT) or "error"
     step = read_step(event)
     text = "" if step is None or not step.is_outcome else step.result or event.text or ""
-    return short(text.strip().partition("\n")[0], RESULT)
+    return excerpt(text.strip().partition("\n")[0], RESULT)
 
 
 # --- on a terminal --------------------------------------------------------------------------
 
 
-def run_parts(runs: Sequence[Run], *, verbose: bool = False) -> Iterator[RenderableType]:
-    """The section about runs, ranked as they come; nothing where there are none."""
+def fleet_text(runs: Sequence[Run]) -> str:
+    """How many runs there are, how many are stuck, and what that cost; '' without runs."""
     if not runs:
-        return
-    with_detections = [run for run in runs if run.episodes]
-    yield ""
-    if not with_detections:
-        steps, errors = sum(run.steps for run in runs), sum(run.errors for run in runs)
-        counts = f"{plural(steps, 'step')}, {plural(errors, 'error')}"
-        yield f"{plural(len(runs), 'run')} without detections ({counts})"
-        return
-    yield "Runs" if len(runs) == 1 else f"Runs: {len(runs):,}, {len(with_detections):,} with detections"
-    rows = len(runs) if verbose else ROWS
-    if len(runs) > FEW:
-        yield run_table(runs[:rows])
-        if len(runs) > rows:
-            yield f"and {len(runs) - rows:,} more"
-        return
-    for run in runs:
-        yield from run_lines(run)
+        return ""
+    stuck = [run for run in runs if run.lost_steps]
+    others = sum(bool(run.episodes) and not run.lost_steps for run in runs)
+    steps = plural(sum(run.steps for run in runs), "step")
+    text = f"{plural(len(runs), 'run')}, {f'{len(stuck):,}' if stuck else 'none'} stuck"
+    if stuck:
+        known = [run.lost_tokens for run in stuck if run.lost_tokens is not None]
+        tokens = f" and {plural(sum(known), 'token')}" if known else ""
+        text += f": {sum(run.lost_steps for run in stuck):,} of {steps}{tokens} lost"
+    else:
+        text += f" ({steps}, {plural(sum(run.errors for run in runs), 'error')})"
+    return f"{text}. {others:,} with other detections." if others else f"{text}."
+
+
+def run_card(run: Run, told: Causes) -> Iterator[RenderableType]:
+    """A run in a few lines: totals, each cause once with what repeated, and when it could have been known."""
+    from rich.padding import Padding
+    from rich.text import Text
+
+    yield Text.assemble((run_name(run), "bold"), f" ({agents_text(run)}): {totals_text(run)}")
+    for episode, also in told[:CAUSES]:
+        head = Text.assemble(
+            (episode.severity.upper(), STYLES[episode.severity]),
+            f"  {clean(episode.title or episode.pattern, 80)}{also}. {episode_text(episode, run, 2)}",
+        )
+        yield Padding(head, (0, 0, 0, 2))
+        yield Padding(outcome_text(episode), (0, 0, 0, 2))
+    if len(told) > CAUSES:
+        yield Padding(f"and {len(told) - CAUSES} more", (0, 0, 0, 2))
 
 
 def run_table(runs: Sequence[Run]) -> Table:
@@ -217,15 +241,23 @@ def run_table(runs: Sequence[Run]) -> Table:
 
 
 def run_lines(run: Run) -> Iterator[RenderableType]:
-    """A run: totals, task, repetition and path lanes."""
+    """The head of a run that is told whole: totals, task, and the steps and tokens that were lost."""
     from rich.padding import Padding
     from rich.text import Text
 
     lines = [f"Task: {clean(run.task)}"] if run.task else []
     if run.lost_steps:
-        lines.append(f"Repeated steps: {repeated_text(run)}")
-    lines += (line for lane in run.lanes for line in lane_lines(lane, run))
+        tokens = "" if run.lost_tokens is None else f", {plural(run.lost_tokens, 'token')}"
+        lines.append(f"Lost: {repeated_text(run)}{tokens}")
     yield Text.assemble((run_name(run), "bold"), f" ({agents_text(run)}): {totals_text(run)}")
+    yield from (Padding(line, (0, 0, 0, 2)) for line in lines)
+
+
+def path_lines(run: Run) -> Iterator[RenderableType]:
+    """The lanes of a run."""
+    from rich.padding import Padding
+
+    lines = [line for lane in run.lanes for line in lane_lines(lane, run)]
     yield from (Padding(line, (0, 0, 0, 2)) for line in lines)
 
 

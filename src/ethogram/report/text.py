@@ -1,4 +1,4 @@
-"""The terminal report: a ranked summary, details of the first detections, runs, and what was covered."""
+"""The terminal report: runs, a ranked summary, details of the first detections, and what was covered."""
 
 from __future__ import annotations
 
@@ -6,9 +6,25 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from .coverage import coverage_lines
-from .runs import Action, episode_text, evidence_steps, outcome_text, run_parts, tried_text
+from .runs import (
+    CARDS,
+    FEW,
+    Action,
+    episode_text,
+    evidence_steps,
+    fleet_text,
+    outcome_text,
+    path_lines,
+    run_card,
+    run_lines,
+    run_table,
+    tried_text,
+)
+from .runs import ROWS as RUN_ROWS
 from .wording import (
     STYLES,
+    also_text,
+    by_cause,
     by_severity,
     clean,
     pairs_text,
@@ -43,7 +59,6 @@ ROWS = 6
 """Evidence rows of one detection."""
 
 Steps = Mapping[tuple[str, str], Action]
-Episodes = Mapping[str, tuple["RunEpisode", "Run"]]
 
 
 def analysis_parts(
@@ -58,28 +73,95 @@ def analysis_parts(
 ) -> Iterator[RenderableType]:
     """Everything to print about an analysis; `histories` lists each history with insufficient data."""
     untimed = batch.events.untimed_sources()
-    yield headline(analysis, untimed=bool(untimed))
     detections = ranked(analysis.detections)
-    yield from summary_parts(detections, untimed, verbose=verbose)
     by = {detection.id: entry for detection, entry in analysis.muting.muted} if muted else {}
-    shown = detections if verbose else detections[:DETAILS]
-    shown = [*shown, *(detection for detection, _ in analysis.muting.muted if muted)]
-    steps = evidence_steps(shown, batch.events, runs)
-    episodes = {each.detection: (each, run) for run in runs for each in run.episodes}
-    for detection in shown:
+    shown = [*detections, *(detection for detection, _ in analysis.muting.muted if muted)]
+    told = Told(shown, runs, batch, untimed, by, verbose=verbose)
+    if runs:
+        yield from told.runs()
         yield ""
-        if detection.id in by:
-            yield f"Muted by {by[detection.id]}:"
-        timed = detection.source not in untimed
-        yield from detection_parts(detection, steps, episodes.get(detection.id), timed=timed, verbose=verbose)
-    if (left := len(detections) - DETAILS) > 0 and not verbose:
-        yield ""
-        yield f"{plural(left, 'more detection')}: --verbose shows the details."
-    yield from run_parts(runs, verbose=verbose)
+    yield headline(analysis, untimed=bool(untimed))
+    yield from told.others()
     lines = list(coverage_lines(analysis, library, batch, verbose=verbose, histories=histories))
     if lines:
         yield ""
     yield from lines
+
+
+class Told:
+    """What is told of detections: those in runs with their run, the others by themselves, each cause once."""
+
+    def __init__(
+        self,
+        detections: Sequence[Detection],
+        runs: Sequence[Run],
+        batch: Gathered,
+        untimed: set[str],
+        muted: Mapping[str, str],
+        *,
+        verbose: bool,
+    ) -> None:
+        self.all_runs, self.untimed, self.muted, self.verbose = runs, untimed, muted, verbose
+        self.episodes = {each.detection: (each, run) for run in runs for each in run.episodes}
+        self.groups = by_cause(detections)
+        self.is_few = len(runs) <= FEW
+        own = [group for group in self.groups if group[0].id in self.episodes]
+        rest = [group for group in self.groups if group[0].id not in self.episodes]
+        self.in_runs, self.rest = own, rest
+        whole = own if self.is_few or verbose else []
+        self.whole = {first.id for first, _ in (whole if verbose else whole[:DETAILS])}
+        detailed = [first for first, _ in own if first.id in self.whole]
+        detailed += [first for first, _ in (rest if verbose else rest[:DETAILS])]
+        self.steps = evidence_steps(detailed, batch.events, runs)
+
+    def runs(self) -> Iterator[RenderableType]:
+        """The fleet in one sentence, then its runs, the worst first: whole if they are few, else as cards."""
+        runs = [run for run in self.all_runs if run.episodes]
+        yield fleet_text(self.all_runs)
+        cards = runs if self.is_few or self.verbose else runs[:CARDS]
+        for run in cards:
+            yield ""
+            groups = [group for group in self.in_runs if self.episodes[group[0].id][1] is run]
+            if self.is_few or self.verbose:
+                yield from run_lines(run)
+                for first, others in groups:
+                    yield from self._in_run(first, others, run)
+                yield from path_lines(run)
+            else:
+                yield from run_card(
+                    run, [(self.episodes[first.id][0], also_text(first, others)) for first, others in groups]
+                )
+        if left := runs[len(cards) :]:
+            yield ""
+            yield run_table(left[:RUN_ROWS])
+            if len(left) > RUN_ROWS:
+                yield f"and {len(left) - RUN_ROWS:,} more with detections (--verbose)"
+
+    def _in_run(self, first: Detection, others: Sequence[Detection], run: Run) -> Iterator[RenderableType]:
+        from rich.padding import Padding
+
+        if first.id in self.whole:
+            parts = self._details(first, others)
+        else:
+            parts = list(run_card(run, [(self.episodes[first.id][0], also_text(first, others))]))[1:]
+            parts = [part.renderable if isinstance(part, Padding) else part for part in parts]
+        yield from (Padding(part, (0, 0, 0, 2)) for part in parts)
+
+    def others(self) -> Iterator[RenderableType]:
+        """Detections outside runs: a summary, then the first of them in detail."""
+        yield from summary_parts(self.rest, self.untimed, verbose=self.verbose)
+        for first, others in self.rest if self.verbose else self.rest[:DETAILS]:
+            yield ""
+            yield from self._details(first, others)
+        if (left := len(self.rest) - DETAILS) > 0 and not self.verbose:
+            yield ""
+            yield f"{plural(left, 'more detection')}: --verbose shows the details."
+
+    def _details(self, first: Detection, others: Sequence[Detection]) -> list[RenderableType]:
+        timed, episode = first.source not in self.untimed, self.episodes.get(first.id)
+        how = {"timed": timed, "verbose": self.verbose, "also": also_text(first, others)}
+        muted = [f"Muted by {self.muted[first.id]}:"] if first.id in self.muted else []
+        return [*muted, *detection_parts(first, self.steps, episode, **how)]  # type: ignore[arg-type]
 
 
 def headline(analysis: Analysis, *, untimed: bool = False) -> str:
@@ -98,9 +180,9 @@ def headline(analysis: Analysis, *, untimed: bool = False) -> str:
 
 
 def summary_parts(
-    detections: Sequence[Detection], untimed: set[str], *, verbose: bool = False
+    detections: Sequence[tuple[Detection, Sequence[Detection]]], untimed: set[str], *, verbose: bool = False
 ) -> Iterator[RenderableType]:
-    """One line for each detection, the gravest first; nothing where there is only one."""
+    """One line for each detection with others of its cause, the gravest first; nothing for only one."""
     from rich.table import Table
     from rich.text import Text
 
@@ -110,11 +192,11 @@ def summary_parts(
     for _ in range(4):
         table.add_column(overflow="fold")
     rows = detections if verbose else detections[:SUMMARY]
-    for detection in rows:
+    for detection, others in rows:
         when = span(detection.opened_at, detection.closed_at, timed=detection.source not in untimed)
         table.add_row(
             Text(detection.severity.upper(), STYLES[detection.severity]),
-            title_of(detection),
+            title_of(detection) + also_text(detection, others),
             whom(detection),
             when,
         )
@@ -142,18 +224,21 @@ def detection_parts(
     *,
     timed: bool = True,
     verbose: bool = False,
+    also: str = "",
 ) -> Iterator[RenderableType]:
     """One detection: what, who, when, why, the evidence, and what to do.
 
-    `steps` and `episode` say where in a run it lies, if it lies in one.
+    `steps` and `episode` say where in a run it lies, if it lies in one. `also` are other names of its cause.
     """
     from rich.padding import Padding
     from rich.text import Text
 
     parts: list[RenderableType] = [
-        f"{whom(detection)}   {span(detection.opened_at, detection.closed_at, timed=timed)}",
-        sentence(detection),
+        f"{whom(detection)}   {span(detection.opened_at, detection.closed_at, timed=timed)}"
     ]
+    # Where something repeats, the stretch says the same with the steps themselves.
+    if verbose or episode is None or not episode[0].repeated:
+        parts.append(sentence(detection))
     if episode is not None:
         parts += [episode_text(*episode), outcome_text(episode[0])]
         if tried := tried_text(episode[0]):
@@ -173,7 +258,7 @@ def detection_parts(
         )
     )
     yield Text.assemble(
-        (detection.severity.upper(), STYLES[detection.severity]), "  ", (title_of(detection), "bold")
+        (detection.severity.upper(), STYLES[detection.severity]), "  ", (title_of(detection), "bold"), also
     )
     yield from (Padding(part, (0, 0, 0, 2)) for part in parts)
 
@@ -243,7 +328,7 @@ def sweep_parts(done: Sweep, untimed: set[str], *, verbose: bool = False) -> Ite
         yield f"Not applicable, since this store has no texts (import with --keep-text): {names}"
     whole = [each for each in done.changes if each.change in SHOWN_WHOLE]
     whole.sort(key=lambda each: (-rank(each.detection.severity), each.detection.order))
-    yield from summary_parts([each.detection for each in whole], untimed, verbose=verbose)
+    yield from summary_parts(by_cause(each.detection for each in whole), untimed, verbose=verbose)
     for each in whole if verbose else whole[:DETAILS]:
         yield ""
         if each.change != "new":

@@ -138,7 +138,8 @@ def whom(detection: Detection) -> str:
     if detection.target is not None:
         who += f" → {clean(detection.target)}"
     more = [
-        f"{name} {value_text(value)}"
+        # The name of a run is how it is found again, so that it is shown as it is.
+        f"{name} {clean(value) if name == 'thread' else value_text(value)}"
         for name, value in detection.history.items()
         if name not in ("subject", "target")
     ]
@@ -166,6 +167,38 @@ def sureness(detection: Detection, *, exact: bool = False) -> str:
 def ranked(detections: Iterable[Detection]) -> list[Detection]:
     """By severity from the highest, and in output order within a severity."""
     return sorted(detections, key=lambda detection: (-rank(detection.severity), detection.order))
+
+
+def by_cause(detections: Iterable[Detection]) -> list[tuple[Detection, tuple[Detection, ...]]]:
+    """Detections in their order, each with later ones of the same cause at the same time and place.
+
+    A loop and the error it meets, or a drop in use and the withdrawal, are one thing that happened.
+    """
+    groups: list[tuple[Detection, list[Detection]]] = []
+    places: dict[tuple[object, ...], list[int]] = {}
+    for detection in detections:
+        cause = detection.cause or detection.pattern
+        key = (detection.source, detection.subject, detection.target, detection.thread, cause)
+        known = places.setdefault(key, [])
+        own = next((n for n in known if _overlap(groups[n][0], detection)), None)
+        if own is None:
+            known.append(len(groups))
+            groups.append((detection, []))
+        else:
+            groups[own][1].append(detection)
+    return [(first, tuple(others)) for first, others in groups]
+
+
+def _overlap(a: Detection, b: Detection) -> bool:
+    first, second = sorted((a, b), key=lambda detection: detection.opened_at)
+    return first.closed_at is None or second.opened_at <= first.closed_at
+
+
+def also_text(detection: Detection, others: Iterable[Detection]) -> str:
+    """The other names of one cause: ' (also Action loop)'; '' without any."""
+    names = dict.fromkeys(title_of(other) for other in others)
+    names.pop(title_of(detection), None)
+    return f" (also {', '.join(names)})" if names else ""
 
 
 def by_severity(detections: Iterable[Detection]) -> str:

@@ -16,7 +16,7 @@ from ethogram.ingest.format import HEAD, choose
 from run_cases import ASKED, CASES, CODE, FAILED, MISSING, SAID, THOUGHT, Case
 
 PARTICULAR = [name for name, item in registry.adapters.items() if not item.general]
-RUNS = [case for case in CASES if case.actions]
+RUNS = [case for case in CASES if case.actions and case.whole]
 
 
 @pytest.fixture(params=CASES, ids=lambda case: case.id)
@@ -154,7 +154,7 @@ def test_torn_files_give_faults_with_a_line_and_never_another_error(case: Case, 
     path.write_bytes(case.content[: rng.randrange(len(case.content) // 2, len(case.content))])
     batch = read_events([path], skip_bad=True)
     assert all(item.path == str(path) for item in batch.bad)
-    if case.name.endswith((".jsonl", ".eval")):
+    if case.name.endswith((".jsonl", ".eval", ".md")):  # the end of a text is not marked
         return
     assert batch.bad_count
 

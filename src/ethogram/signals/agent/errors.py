@@ -1,4 +1,4 @@
-"""Errors: the line of a step's outcome that states the failure; the signal error_key."""
+"""Errors: the line of a step's outcome that states the failure; the signals error_key and error_text."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from ..base import remember_last, signal
 from ..options import Options
 from .normalization import QUOTED, cleaned, digest, has_sign, short_hash, without_colour
 from .operations import is_shell, operation_of
+from .shown import MAX_SHOWN, excerpt
 from .step import Call, Step
 
 MIN_LINE = 20
@@ -34,6 +35,7 @@ NOT_THERE = ("command not found", "No module named pytest", "No such file or dir
 SHORT_RESULT = 1_500
 """Characters of a result that can be an error message itself; what is read from a file may mention errors."""
 MAX_REPORTS = 24
+MAX_TEXTS = 16
 MAX_BATCH = 32
 
 _EXCEPTION = Rule(
@@ -74,7 +76,9 @@ _EXIT = Rule(r"(?:process )?(?:exit(?:ed)?|returncode)(?: with)?(?: code| status
 _ERROR_START = Rule(
     r"^\W{0,4}(?:[\w .'-]{0,60}(?:returned|result|output|response)\W{1,3})?(?:error\b|fatal:"
     r"|exception\b|traceback|<tool_use_error>"
-    r"|usage:|bash: |sh: |[\w./-]{1,60}: (?:command not found|cannot |can't |No such file|line \d))",
+    r"|[a-z_][\w.]{0,80}(?:Error|Exception): |(?:[\w./-]{1,60}: )?No module named\b"
+    r"|usage:|bash: |sh: |[\w./-]{1,60}: (?:command not found|cannot |can't |No such file|Permission denied"
+    r"|line \d))",
     re.I,
 )
 _DONE = Rule(r"\b(?:updated|edited|created|written|wrote|saved|replaced|inserted|applied|success\w*)\b", re.I)
@@ -135,7 +139,7 @@ _INFRASTRUCTURE_SIGNS = (
 )  # fmt: skip
 _ERROR_START_SIGNS = (
     "error", "fatal:", "exception", "traceback", "usage:", "sh: ", ": command not found", ": cannot ",
-    ": can't ", ": no such file", ": line ",
+    ": can't ", ": no such file", ": line ", "no module named", ": permission denied",
 )  # fmt: skip
 _ERROR_LINE_SIGNS = (
     "fatal", "error", "panic", "failed", "failure", "invalid", "cannot", "can't", "unable", "not found",
@@ -262,7 +266,8 @@ def failure_line(step: Step, operation: str) -> str | None:
     if edits and (match := _REPORT.search("\n".join(text.split("\n", HEAD_LINES)[:HEAD_LINES]))) is not None:
         return error_line(text[match.start() :])
     if acts and (match := _broken(text[:8_000])) is not None:
-        return error_line(text[text.rfind("\n", 0, match.start()) + 1 :])
+        # What a test prints is about the tests, so its first error counts, as where the source reports one.
+        return error_line(text if operation == "test" else text[text.rfind("\n", 0, match.start()) + 1 :])
     if acts and "Traceback (most recent" in text:
         is_raised = text.startswith("Traceback (most") or _EXCEPTION.match(text[-600:].rpartition("\n")[2])
         return error_line(text) if is_raised else None
@@ -342,7 +347,7 @@ State = tuple[Batch, tuple[str, ...]]
 """The current batch with its errors; digests of failing reports and refused searches."""
 
 
-@signal("error_key", range=None, version=2, kinds=("action", "result"), summarize=operation_of)
+@signal("error_key", range=None, version=3, kinds=("action", "result"), summarize=operation_of)
 class ErrorKey:
     """The error of a step, without paths, numbers and ids; absent without an error.
 
@@ -374,3 +379,33 @@ class ErrorKey:
         if hashed in keys:
             return None, state
         return key, ((own, (*keys, hashed)[-MAX_BATCH:]), reports)
+
+
+Texts = tuple[tuple[str, str], ...]
+"""Hashes of error keys, with what the first error of each said."""
+
+
+@signal("error_text", range=None, kinds=("action", "result"), needs=("error_key",), summarize=operation_of)
+class ErrorText:
+    """The error of a step as it was written, without secrets and personal data; absent without an error key.
+
+    Errors with one key have one text in a run: that of the first.
+    """
+
+    scope = "run"
+    start: Texts = ()
+    max_state_bytes = 32_000
+
+    def measure(self, event: Event, state: Texts, call: Call) -> tuple[str | None, Texts]:
+        key = event.readings.get("error_key")
+        if not isinstance(key, str):
+            return None, state
+        hashed = short_hash(key)
+        known = next((text for own, text in state if own == hashed), None)
+        if known is not None:
+            return known, state
+        step, operation, _ = call
+        line = None if step is None else failure_line(step, operation)
+        text = excerpt(without_colour(line.partition("\n")[0])) if line else ""
+        text = text or key[:MAX_SHOWN]
+        return text, (*state, (hashed, text))[-MAX_TEXTS:]

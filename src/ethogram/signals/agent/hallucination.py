@@ -1,4 +1,4 @@
-"""Hallucinated references: the signals phantom and recovery."""
+"""Hallucinated references: the signals phantom, phantom_name and recovery."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from .errors import failure_line
 from .normalization import short_hash
 from .operations import operation_of
 from .paths import touched
+from .shown import excerpt
 from .step import Call, Step, read_step
 
-_ABSENT = Rule(r"no such file|does not exist|not found|cannot find|can't find|couldn't find|ENOENT", re.I)
+_ABSENT = Rule(r"no such file|does not exist|not[ _]found|cannot find|can't find|couldn't find|ENOENT", re.I)
 _NO_TOOL = Rule(
     r"(?:unknown|no such|invalid|unrecognized) (?:tool|command|function|action)\b"
     r"|\btool\b.{0,60}(?:not found|does not exist"
@@ -42,7 +43,7 @@ def call_references(step: Step) -> tuple[str, tuple[str, ...]]:
 @signal(
     "phantom",
     range=("none", "file", "reference", "assertion"),
-    version=2,
+    version=3,
     kinds=("action", "result", "message"),
     summarize=call_references,
 )
@@ -50,7 +51,8 @@ class MissingReference:
     """What a step or message assumes that does not exist: a file, a tool, a success; none otherwise.
 
     A file that existed earlier in the run does not count, nor does one that the step was to create. A claim
-    of success counts while the last test failed.
+    of success counts while the last test failed. What the source itself marks counts at once: `exists`
+    false (a reference), `verified` false (an assertion), and a failed step with `assumed_exists` (a file).
     """
 
     scope = "run"
@@ -59,6 +61,8 @@ class MissingReference:
 
     def measure(self, event: Event, state: State, call: Call | None) -> tuple[str | None, State]:
         known, failing = state
+        if (mark := _marked(event)) is not None:
+            return mark, state
         if call is None:
             if event.attributes.get("role") != "assistant" or event.text is None:
                 return None, state
@@ -74,9 +78,38 @@ class MissingReference:
             new = tuple(path for path in paths if path not in known)
             return "none", ((*known, *new)[-MAX_KNOWN:], failing)
         needs_file = operation in ("read", "write", "delete") and paths and not set(paths) & set(known)
-        is_file = needs_file and _ABSENT.search(line)
+        is_file = event.attributes.get("assumed_exists") is True or (needs_file and _ABSENT.search(line))
         missing = "reference" if _NO_TOOL.search(line) else "file" if is_file else "none"
         return missing, (known, failing)
+
+
+def _marked(event: Event) -> str | None:
+    """What the source itself says does not exist or was not verified."""
+    if event.attributes.get("exists") is False:
+        return "reference"
+    return "assertion" if event.attributes.get("verified") is False else None
+
+
+NAMING = ("target", "claim", "reference")
+"""Attributes that name what a source marked."""
+
+
+@signal(
+    "phantom_name", range=None, needs=("phantom",), kinds=("action", "result", "message"), summarize=touched
+)
+def phantom_name(event: Event, call: Call | None) -> str | None:
+    """What does not exist: the path, the tool or command, or the claim; absent where nothing is missing."""
+    kind = event.readings.get("phantom")
+    if kind is None or kind == "none":
+        return None
+    marked = (event.attributes.get(name) for name in NAMING)
+    if (name := next((text for text in marked if isinstance(text, str) and text), None)) is not None:
+        return excerpt(name)
+    paths, step = call[1] if call is not None else (), read_step(event)
+    if kind == "file" and paths:
+        return str(paths[0][0])
+    text = event.text if step is None else step.command or step.tool or event.text
+    return excerpt(text) if text else None
 
 
 @signal("recovery", range=(0, 1), kinds=("action", "result", "message"), needs=("phantom", "operation"))

@@ -89,11 +89,16 @@ MIN_TEXT = 12
 SHOWN_TEXT = 40
 COMPARED_TEXT = 600
 """Characters compared at either end of a message."""
-SHINGLE_WORDS = 3
 MAX_SHINGLES = 48
 """Of a message: those with the smallest hashes, which estimates the overlap of two messages."""
 NEAR_IDENTICAL = 0.6
 """Share of common shingles: one word in twelve may differ."""
+SHORT_TEXT = 24
+"""Words of a message that is compared word by word, in any order."""
+SAME_WORDS = 0.75
+"""Share of common words of short messages."""
+NUMBER = 1 << 32
+"""Added to the hash of a word with a digit: messages with other numbers say something else."""
 MAX_SPEAKERS = 6
 MAX_ASKED = 8
 
@@ -105,7 +110,7 @@ TalkState = tuple[tuple[str, Message] | None, Message | None, tuple[Speaker, ...
 """The newest message with its subject; the newest before it by another; agents; what users said."""
 
 
-@signal("talk_key", range=None, version=2, kinds=("message", "condensation"), reads=("text",))
+@signal("talk_key", range=None, version=3, kinds=("message", "condensation"), reads=("text",))
 class TalkKey:
     """What an agent says without acting, or that its memory was condensed.
 
@@ -147,16 +152,18 @@ class TalkKey:
 
 
 def shingles(text: str, strength: str = "medium") -> tuple[int, ...]:
-    """Return hashes of three words in a row, the smallest of them; of a short text the hash of all of it.
+    """Return hashes of three words in a row, the smallest of them; of a short text those of its words.
 
-    >>> shingles("one two") == shingles("one  two"), len(shingles("one two three four"))
+    >>> shingles("one two") == shingles("two, one."), len(shingles("one two " * 20))
     (True, 2)
     """
     if len(text) > 2 * COMPARED_TEXT:
         text = f"{text[:COMPARED_TEXT]} {text[-COMPARED_TEXT:]}"
-    hashes = [crc32(word) for word in cleaned(text.casefold(), strength).encode("utf-8", "replace").split()]
-    if len(hashes) < SHINGLE_WORDS:
-        return (sum(hashes) & 0xFFFFFFFF,)
+    split = cleaned(text.casefold(), strength).encode("utf-8", "replace").split()
+    if len(split) <= SHORT_TEXT:
+        words = {word.strip(b".,;:!?()\"'`*") for word in split} - {b""}
+        return tuple(sorted(crc32(word) + NUMBER * any(48 <= byte < 58 for byte in word) for word in words))
+    hashes = [crc32(word) for word in split]
     triples = zip(hashes, hashes[1:], hashes[2:], strict=False)
     return tuple(
         nsmallest(MAX_SHINGLES, {(a * 5 + b * 3 + c) * 0x9E3779B1 & 0xFFFFFFFF for a, b, c in triples})
@@ -169,8 +176,11 @@ def _alike(a: Message | None, b: Message | None) -> bool:
         return a is b
     if a[0] == b[0]:
         return True
+    if max(len(a[1]), len(b[1])) <= SHORT_TEXT and any(word >= NUMBER for word in {*a[1]} ^ {*b[1]}):
+        return False
     union = sorted({*a[1], *b[1]})[:MAX_SHINGLES]
-    return bool(union) and len({*a[1]} & {*b[1]} & {*union}) >= NEAR_IDENTICAL * len(union)
+    needed = SAME_WORDS if len(union) <= SHORT_TEXT else NEAR_IDENTICAL
+    return bool(union) and len({*a[1]} & {*b[1]} & {*union}) >= needed * len(union)
 
 
 def _shown(text: str) -> str:

@@ -11,6 +11,7 @@ from ...models.slotted import dataclass
 from ..base import signal
 from ..options import Options
 from .path_scope import (
+    FOREIGN,
     SHARED,
     SYSTEM,
     WORLD,
@@ -262,7 +263,7 @@ NOTHING: ProjectView = ((), 0, ())
 @signal(
     "out_of_scope",
     range=(0, 1),
-    version=2,
+    version=3,
     kinds=("action", "result", "message"),
     needs=("told_paths",),
     reads=("attributes",),
@@ -334,7 +335,8 @@ def _with_roots(paths: tuple[tuple[str, bool], ...], scope: DeclaredScope, view:
     if not paths:
         return view
     if not scope[1] and count < EARLY:
-        roots = tuple(dict.fromkeys((*roots, *(root_of(path) for path, _ in paths))))[:MAX_ROOTS]
+        own = (root_of(path) for path, _ in paths if not path.startswith(FOREIGN))
+        roots = tuple(dict.fromkeys((*roots, *own)))[:MAX_ROOTS]
     return roots, min(count + 1, EARLY), files
 
 

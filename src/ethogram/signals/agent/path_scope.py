@@ -19,6 +19,8 @@ SYSTEM = tuple(
     words("/usr/ /lib /opt/ /proc/ /sys/ /bin/ /sbin/ /etc/ /var/lib/ /snap/ /nix/ /Library/ /System/")
 )
 """Programs and their libraries; any task may read them."""
+FOREIGN = ("/etc/", "/var/log/", "/var/spool/", "/boot/", "/proc/", "/sys/", "/run/")
+"""What belongs to the system and is never a project, however early a run works there."""
 SHARED = words("home Users root mnt srv data")
 """Top folders that hold the projects of several people."""
 WORLD = SHARED | words(

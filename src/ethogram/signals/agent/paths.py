@@ -1,4 +1,4 @@
-"""Paths: which files a step reads or changes; the signals touched_path, directory, depth and distance."""
+"""Paths that a step reads or changes; the signals touched_path, directory, depth, distance and move."""
 
 from __future__ import annotations
 
@@ -182,6 +182,39 @@ class Distance:
             return 0.0, (*(known for known in state if known != folder), folder)
         nearest = min((_distance(folder, known) for known in state), default=None)
         return nearest, (*state, folder)[-MAX_FOLDERS:]
+
+
+@signal("move", range=None, needs=("directory",), kinds=("action", "result"))
+class Move:
+    """From which folder to which a step goes, how many folders away and where: `src > src/ui (1 down)`.
+
+    Directions are up, down and across. Absent at the first path of a run and where the folder stays.
+    """
+
+    scope = "run"
+    start = ""
+    max_state_bytes = 4_000
+
+    def measure(self, event: Event, state: str) -> tuple[str | None, str]:
+        folder = event.readings.get("directory")
+        if not isinstance(folder, str):
+            return None, state
+        folder = folder[:200]
+        return (describe_move(state, folder) if state and folder != state else None), folder
+
+
+def describe_move(start: str, end: str) -> str:
+    """Return a move between two folders in words.
+
+    >>> describe_move("src", "src/ui"), describe_move("src/ui", "docs"), describe_move("/a/b", "/a")
+    ('src > src/ui (1 down)', 'src/ui > docs (3 across)', '/a/b > /a (1 up)')
+    """
+    a, b = ([part for part in folder.split("/") if part != "."] for folder in (start, end))
+    pairs = enumerate(zip(a, b, strict=False))
+    shared = next((place for place, (left, right) in pairs if left != right), min(len(a), len(b)))
+    up, down = len(a) - shared, len(b) - shared
+    direction = "across" if up and down else "up" if up else "down"
+    return f"{start} > {end} ({up + down} {direction})"
 
 
 def _folder(path: str) -> str:

@@ -17,7 +17,7 @@ MAX_VALUE = 1e15
 MAX_CALLS = 500
 """Calls remembered; more in one minute count as so many."""
 WINDOW = 10
-MIN_READINGS = 6
+MIN_READINGS = 4
 MAX_STEPS = 10_000
 NO_RISK = "no_risk"
 MIN_RUNS = 10
@@ -102,11 +102,11 @@ State = tuple[tuple[float, ...], ...]
 """The latest readings of each resource, in the order of `RESOURCES`."""
 
 
-@signal("exhaustion", range=None, kinds=("action", "result", "usage"), needs=RESOURCES)
+@signal("exhaustion", range=None, version=2, kinds=("action", "result", "usage"), needs=RESOURCES)
 class Exhaustion:
     """Steps left to the limit of each resource read here: `memory_mb: 7 steps to 512`, or no_risk.
 
-    Projected from the growth of the last ten readings, six at least; `no_risk` where use does not grow or
+    Projected from the growth of the last ten readings, four at least; `no_risk` where use does not grow or
     the limit is more than ten thousand steps away, `no limit` where the settings have none. Absent where no
     resource was read.
     """
