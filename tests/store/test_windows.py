@@ -1,0 +1,82 @@
+"""Bounded parts of a store: the queries give what reading everything gives."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ethogram.models import Event
+from ethogram.store import open_store
+from ethogram.store.windows import actors, thread_events, threads, window
+
+NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
+
+
+class ByContract:
+    """A store that is not in SQL: only what the contract says."""
+
+    def __init__(self, store: Any) -> None:
+        self.events = store.events
+
+
+@pytest.fixture
+def stores(tmp_path: Path) -> Iterator[tuple[Any, Any]]:
+    with open_store(str(tmp_path / "events.db"), create=True) as store:
+        store.add(
+            [
+                Event.sample(
+                    id=f"e{number}",
+                    at=NOON + timedelta(minutes=number),
+                    seq=number,
+                    subject=f"s{number % 3}",
+                    source="a" if number % 2 else "b",
+                    thread=f"t{number % 4}" if number % 5 else None,
+                    kind="action" if number % 7 else "usage",
+                    readings={"risk": number / 60},
+                )
+                for number in range(60)
+            ]
+        )
+        yield store, ByContract(store)
+
+
+@pytest.mark.parametrize("order", ["newest", "oldest", "even"])
+@pytest.mark.parametrize("kind", [None, "action", "usage"])
+@pytest.mark.parametrize(
+    "bounds", [{}, {"since": NOON + timedelta(minutes=9), "until": NOON + timedelta(minutes=45)}]
+)
+def test_a_window_is_the_same_by_query(
+    stores: tuple[Any, Any], order: str, kind: str | None, bounds: dict[str, datetime]
+) -> None:
+    for most in (1, 4, 100):
+        fast, slow = (
+            window(store, ("a", "s1"), kind=kind, most=most, order=order, **bounds) for store in stores
+        )
+        assert fast == slow
+        assert len(fast.events) == min(most, fast.total)
+
+
+def test_threads_and_actors_are_the_same_by_query(stores: tuple[Any, Any]) -> None:
+    for store in stores:
+        rows, total = threads(store, "action", limit=3)
+        assert (len(rows), total) == (3, 4)
+        assert rows[0].last_at >= rows[1].last_at
+    for reads in (threads, actors):
+        fast, slow = (reads(store, "action", limit=2, offset=1) for store in stores)
+        assert fast == slow
+    wanted = [("a", "t1"), ("b", "t2"), ("b", "it's; DROP TABLE events --")]
+    fast_events, slow_events = (thread_events(store, wanted) for store in stores)
+    assert fast_events == slow_events
+    assert {event.thread for event in fast_events} == {"t1", "t2"}
+
+
+def test_nobody_has_no_events(stores: tuple[Any, Any]) -> None:
+    for store in stores:
+        assert window(store, ("a", "nobody")) == ([], 0)
+        assert threads(store, "message") == ([], 0)
+        assert actors(store, "message") == ([], 0)
+        assert thread_events(store, []) == []
