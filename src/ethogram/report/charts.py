@@ -11,7 +11,7 @@ from itertools import pairwise
 from markupsafe import Markup
 
 from ..app.traces import Trace, Traces
-from ..models import SEVERITIES, Detection, Evidence, highest, micros, moment, rank, stable_hash
+from ..models import SEVERITIES, Detection, Event, Evidence, highest, micros, moment, rank, stable_hash
 from ..models.timestamps import SECOND
 from .svg import join, mark, number, percent, tag
 from .wording import by_severity, clean, pairs_text, plural, span, stamp, title_of, value_text
@@ -75,6 +75,10 @@ class Axis:
         """Percent of the width."""
         share = (micros(at) - self.start) / (self.end - self.start)
         return MARGIN + (100 - 2 * MARGIN) * min(max(share, 0.0), 1.0)
+
+    def has(self, at: datetime) -> bool:
+        """Whether a time lies between the ends."""
+        return self.start <= micros(at) <= self.end
 
 
 def axis_of(moments: list[datetime], *, timed: bool = True) -> Axis:
@@ -157,15 +161,38 @@ def grouped(detections: Sequence[Detection]) -> list[tuple[Who, tuple[Detection,
     return [(who, tuple(by_subject[who])) for who in sorted(by_subject, key=gravity)]
 
 
+def overlaps(detection: Detection, period: tuple[datetime, datetime]) -> bool:
+    """Whether a detection or a piece of its evidence lies in a period, both ends included."""
+    times = [detection.opened_at, *(evidence.at for evidence in detection.evidence)]
+    return min(times) <= period[1] and (detection.closed_at is None or detection.closed_at >= period[0])
+
+
+def only_moments(who: Who, events: Sequence[Event]) -> Traces:
+    """The times of a subject's events, where there are no detections."""
+    untimed = frozenset({who[0]} if any(not event.timed for event in events) else ())
+    return Traces(moments={who: tuple(event.at for event in events)}, untimed=untimed)
+
+
 def card(
-    who: Who, detections: Sequence[Detection], traces: Traces, as_of: datetime, most: int, index: int
+    who: Who,
+    detections: Sequence[Detection],
+    traces: Traces,
+    as_of: datetime,
+    most: int,
+    index: int,
+    period: tuple[datetime, datetime] | None = None,
+    note: str = "",
 ) -> Markup:
-    """One subject: its detections with at most so much evidence each, and what lies behind them."""
+    """One subject: its detections with at most so much evidence each, and what lies behind them.
+
+    `period` limits the axis; `note` stands under the chart.
+    """
     source, subject = who
     end, moments = traces.as_of.get(source, as_of), traces.moments.get(who, ())
     proofs = [evidence.at for detection in detections for evidence in detection.evidence]
     ends = [at for detection in detections for at in (detection.opened_at, detection.closed_at or end)]
-    axis = axis_of([*moments, *ends, *proofs], timed=source not in traces.untimed)
+    timed = source not in traces.untimed
+    axis = axis_of(list(period) if period else [*moments, *ends, *proofs], timed=timed)
     marks = ticks(axis)
     rows = [lane(own, axis, end, most) for own in by_pattern(detections)]
     signals: dict[str, list[Trace]] = {}
@@ -179,14 +206,18 @@ def card(
     if len(signals) > SIGNALS:
         left = ", ".join(clean(name) for name in sorted(signals)[SIGNALS:])
         rows.append(tag("p", f"Not drawn: {clean(left)}", class_="note"))
-    facts = [by_severity(detections)]
+    if note:
+        rows.append(tag("p", note, class_="note"))
+    facts = [by_severity(detections) or "no detections"]
     if moments:
         facts.append(span(moments[0], moments[-1], timed=axis.timed))
     if source != "input":
         facts.append(clean(source, 60))
-    severity = highest(*(detection.severity for detection in detections))
-    head = tag("h3", mark(severity), tag("bdi", clean(subject, 80)), tag("small", " · ".join(facts)))
-    return tag("section", head, tag("div", *rows, class_="rows"), class_="subject", data_subject=index)
+    marks_of = [mark(highest(*(detection.severity for detection in detections)))] if detections else []
+    head = tag("h3", *marks_of, tag("bdi", clean(subject, 80)), tag("small", " · ".join(facts)))
+    ends_of = {"data_from": axis.start // 1000, "data_to": axis.end // 1000} if period else {}
+    drawn = tag("div", *rows, class_="rows", **ends_of)
+    return tag("section", head, drawn, class_="subject", data_subject=index)
 
 
 def by_pattern(detections: Sequence[Detection]) -> list[list[Detection]]:
@@ -229,6 +260,8 @@ def lane(detections: Sequence[Detection], axis: Axis, as_of: datetime, rows: int
         y = ROW * row + ROW / 2
         points = []
         for index, evidence in shown_evidence(detection, rows)[:room]:
+            if not axis.has(evidence.at):
+                continue
             x, when = percent(axis.place(evidence.at)), stamp(evidence.at, timed=axis.timed)
             words = f"{clean(evidence.step, 40)}, {when}, event {clean(evidence.event, 60)}"
             if evidence.readings:
@@ -316,7 +349,7 @@ def line(signal: str, traces: Sequence[Trace], detections: Sequence[Detection], 
     for detection in detections:
         for evidence in detection.evidence:
             value = evidence.readings.get(signal)
-            if isinstance(value, (int, float)):
+            if isinstance(value, (int, float)) and axis.has(evidence.at):
                 severities[evidence.at, float(value)] = detection.severity
     # Where the evidence lies on the line.
     proofs = [

@@ -14,7 +14,15 @@ from starlette.responses import PlainTextResponse, RedirectResponse, Response
 
 from .. import __version__
 from ..errors import EthogramError
-from . import api, pages, pages_more, stream
+from . import (
+    api,
+    pages,
+    pages_detection,
+    pages_inbox,
+    pages_more,
+    pages_subject,
+    stream,
+)
 from .guard import Guard, Refused, error_response, explain
 from .html import render
 from .routes import CanRead
@@ -39,8 +47,8 @@ def create_app(service: Service) -> FastAPI:
     # Before the API, whose /detections/{id} would take its path.
     app.include_router(stream.router)
     app.include_router(api.router)
-    app.include_router(pages.router)
-    app.include_router(pages_more.router)
+    for family in (pages, pages_inbox, pages_detection, pages_subject, pages_more):
+        app.include_router(family.router)
 
     @app.get("/healthz", response_class=PlainTextResponse)
     def healthy() -> str:
