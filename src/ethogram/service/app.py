@@ -17,9 +17,12 @@ from ..errors import EthogramError
 from . import (
     api,
     pages,
+    pages_chats,
     pages_detection,
     pages_inbox,
     pages_more,
+    pages_people,
+    pages_runs,
     pages_subject,
     stream,
 )
@@ -47,7 +50,16 @@ def create_app(service: Service) -> FastAPI:
     # Before the API, whose /detections/{id} would take its path.
     app.include_router(stream.router)
     app.include_router(api.router)
-    for family in (pages, pages_inbox, pages_detection, pages_subject, pages_more):
+    for family in (
+        pages,
+        pages_inbox,
+        pages_detection,
+        pages_subject,
+        pages_runs,
+        pages_chats,
+        pages_people,
+        pages_more,
+    ):
         app.include_router(family.router)
 
     @app.get("/healthz", response_class=PlainTextResponse)
