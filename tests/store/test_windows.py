@@ -11,7 +11,7 @@ import pytest
 
 from ethogram.models import Event
 from ethogram.store import open_store
-from ethogram.store.windows import actors, thread_events, threads, window
+from ethogram.store.windows import actors, contacts, thread_events, threads, window, within
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
@@ -20,7 +20,7 @@ class ByContract:
     """A store that is not in SQL: only what the contract says."""
 
     def __init__(self, store: Any) -> None:
-        self.events = store.events
+        self.events, self.links = store.events, store.links
 
 
 @pytest.fixture
@@ -36,6 +36,7 @@ def stores(tmp_path: Path) -> Iterator[tuple[Any, Any]]:
                     source="a" if number % 2 else "b",
                     thread=f"t{number % 4}" if number % 5 else None,
                     kind="action" if number % 7 else "usage",
+                    target=f"s{number % 4}" if number % 3 else None,
                     readings={"risk": number / 60},
                 )
                 for number in range(60)
@@ -52,7 +53,7 @@ def stores(tmp_path: Path) -> Iterator[tuple[Any, Any]]:
 def test_a_window_is_the_same_by_query(
     stores: tuple[Any, Any], order: str, kind: str | None, bounds: dict[str, datetime]
 ) -> None:
-    for most in (1, 4, 100):
+    for most in (0, 1, 4, 100):
         fast, slow = (
             window(store, ("a", "s1"), kind=kind, most=most, order=order, **bounds) for store in stores
         )
@@ -80,3 +81,20 @@ def test_nobody_has_no_events(stores: tuple[Any, Any]) -> None:
         assert threads(store, "message") == ([], 0)
         assert actors(store, "message") == ([], 0)
         assert thread_events(store, []) == []
+
+
+def test_contacts_go_both_ways_and_stay_in_the_source(stores: tuple[Any, Any]) -> None:
+    fast, slow = (contacts(store, ("a", "s1")) for store in stores)
+    assert fast == slow
+    assert {link.source for link in fast} == {"a"}
+    assert {"s1"} < {link.subject for link in fast}
+
+
+def test_threads_are_read_up_to_a_number_of_events(stores: tuple[Any, Any]) -> None:
+    store = stores[0]
+    rows, _ = threads(store, "action")
+    assert list(within(rows, 1)) == rows[:1]
+    assert list(within(rows, rows[0].events + rows[1].events)) == rows[:2]
+    wanted = [(row.source, row.thread) for row in rows]
+    assert len(thread_events(store, wanted, most=3)) == 3
+    assert thread_events(store, wanted, most=3) == thread_events(store, wanted)[-3:]

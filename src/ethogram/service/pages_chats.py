@@ -17,7 +17,7 @@ from ..report.svg import number
 from ..report.wording import pairs_text, ranked
 from ..signals import Measurer, Options
 from ..signals.chat import role_of
-from ..store.windows import Thread, thread_events, threads
+from ..store.windows import Thread, thread_events, threads, within
 from .guard import Refused
 from .html import Part, render
 from .routes import CanRead, Offset, Running
@@ -26,6 +26,8 @@ from .state import Service
 router = APIRouter(include_in_schema=False)
 PAGE = 100
 """Threads that are looked at for one page, the newest."""
+EVENTS = 2_000
+"""Messages that are read for one page."""
 TURNS = 1_000
 WHOLE, ALONE, MODE = "conversation_risk", "risk", "conversation_mode"
 MOVES = (
@@ -84,14 +86,15 @@ def chats_page(request: Request, service: Running, key: CanRead, offset: Offset 
     """Conversations by the highest risk they reached."""
     service.note_look(key, "chats")
     rows, total = threads(service.store, "message", limit=PAGE, offset=offset)
-    events = thread_events(service.store, [(row.source, row.thread) for row in rows])
+    rows = list(within(rows, EVENTS))
+    events = thread_events(service.store, [(row.source, row.thread) for row in rows], most=EVENTS)
     chats = chats_of(service, events)
     found = detections_of(service, events)
     return render(
         request,
         "chats.html",
         chats=[(chat, ranked(found.get((chat.source, chat.thread), ()))) for chat in chats],
-        next=offset + PAGE if offset + PAGE < total else None,
+        next=offset + len(rows) if offset + len(rows) < total else None,
         mode_mark=mode_mark,
     )
 
@@ -99,7 +102,7 @@ def chats_page(request: Request, service: Running, key: CanRead, offset: Offset 
 @router.get("/chats/{source}/{thread}")
 def chat_page(request: Request, service: Running, key: CanRead, source: Part, thread: Part) -> Response:
     """One conversation: the risk over its turns, and why."""
-    events = thread_events(service.store, [(source, thread)])
+    events = thread_events(service.store, [(source, thread)], most=EVENTS)
     chats = chats_of(service, events)
     if not chats:
         raise Refused(404, "not_found", f"no conversation is named {thread!r:.80}")

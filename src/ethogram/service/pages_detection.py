@@ -121,7 +121,7 @@ def thread_of(service: Service, detection: Detection) -> list[Row]:
         evidence.event: (index, evidence)
         for index, evidence in charts.shown_evidence(detection, charts.rows_for(1))
     }
-    own = window(service.store, (detection.source, detection.subject), most=1)
+    own = window(service.store, (detection.source, detection.subject), most=0)
     if own.total > MEASURED:
         return list(_near_rows(detection, _neighbours(service, detection), shown, exact=False))
     every = service.store.columns([(detection.source, detection.subject)], mates=True)
@@ -181,15 +181,15 @@ def chart_of(
 ) -> Markup:
     """The ethogram of one subject: lanes, readings, evidence. Of many events, some are drawn."""
     since, until = period or (None, None)
-    part = window(service.store, who, since=since, until=until, most=MEASURED)
-    events, note = part.events, ""
-    if part.total > MEASURED:
-        even = window(service.store, who, since=since, until=until, most=DRAWN, order="even")
-        events, note = even.events, f"{DRAWN:,} of {part.total:,} events are drawn."
+    total = window(service.store, who, since=since, until=until, most=0).total
+    if total > MEASURED:
+        events = window(service.store, who, since=since, until=until, most=DRAWN, order="even").events
+        note = f"{DRAWN:,} of {total:,} events are drawn."
     else:
         found = {base_pattern(detection.pattern) for detection in detections}
         programs = [item for item in service.library.programs if base_pattern(item.name) in found]
-        events = list(scored_events(events, programs, service.settings)[0])
+        part = window(service.store, who, since=since, until=until, most=MEASURED)
+        events, note = list(scored_events(part.events, programs, service.settings)[0]), ""
     if period is not None:
         detections = [item for item in detections if charts.overlaps(item, period)]
     if not detections and not events:

@@ -19,7 +19,7 @@ from ..report.svg import percent, tag
 from ..report.wording import clean, plural
 from ..signals import Measurer, Options
 from ..store.rows import MARK
-from ..store.windows import Thread, ThreadRow, thread_events, threads
+from ..store.windows import Thread, ThreadRow, thread_events, threads, within
 from .guard import Refused
 from .html import Part, render
 from .routes import CanRead, Offset, Running
@@ -28,6 +28,8 @@ from .state import Service
 router = APIRouter(include_in_schema=False)
 FLEET = 200
 """Runs in one view of the fleet, the newest."""
+ACTIONS = 5_000
+"""Actions of these runs together."""
 STEPS = 300
 """Steps shown of one run; of more, those around the episodes."""
 AROUND = 3
@@ -39,6 +41,7 @@ def runs_page(request: Request, service: Running, key: CanRead, offset: Offset =
     """The fleet: which runs are stuck, and what that cost."""
     service.note_look(key, "runs")
     rows, total = threads(service.store, "action", limit=FLEET, offset=offset)
+    rows = list(within(rows, ACTIONS))
     events = events_of(service, rows)
     runs = runs_of(service, events)
     models = models_of(events)
@@ -51,7 +54,7 @@ def runs_page(request: Request, service: Running, key: CanRead, offset: Offset =
         runs=[(run, cells_of(run)) for run in runs],
         sentence=fleet_text(runs) if runs else "",
         total=total,
-        next=offset + FLEET if offset + FLEET < total else None,
+        next=offset + len(rows) if offset + len(rows) < total else None,
         tiles=[
             (plural(len(runs), "run"), ""),
             (f"{sum(bool(run.episodes) for run in runs):,} with detections", "high"),

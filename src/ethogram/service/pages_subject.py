@@ -24,7 +24,7 @@ from ..models.detection import base_pattern
 from ..report.explain import why_lines
 from ..report.wording import ranked
 from ..store.records import LinkRow, SubjectRow
-from ..store.windows import window
+from ..store.windows import contacts, window
 from .guard import Refused
 from .html import Part, render
 from .inbox import TRIAGE, InboxItem, item_of, last_look
@@ -35,9 +35,11 @@ from .state import Service
 
 router = APIRouter(include_in_schema=False)
 PAGE = 100
-RECENT = 500
+RECENT = 250
 """Newest events that readings and partial matches are computed from."""
 MOST_OTHERS = 30
+CONTACTS = 200
+"""Subjects whose contacts are remembered."""
 RANGES = (
     ("hour", timedelta(hours=1)),
     ("day", timedelta(days=1)),
@@ -281,20 +283,26 @@ class Other(NamedTuple):
 def others_of(service: Service, row: SubjectRow) -> list[Other]:
     """Whom a subject acted on and who acted on it, those with most events first."""
     found: dict[str, tuple[dict[str, int], dict[str, int], list[datetime]]] = {}
-
-    def add(link: LinkRow, name: str, direction: int) -> None:
-        if link.source != row.source:
-            return
-        entry = found.setdefault(name, ({}, {}, []))
-        entry[direction][link.kind] = link.events  # type: ignore[index]
-        entry[2].append(link.last_at)
-
-    for link in service.store.links(subject=row.name):
-        add(link, link.target, 0)
-    for link in service.store.links(target=row.name):
-        add(link, link.subject, 1)
+    for link in contacts_of(service, row):
+        given, got, times = found.setdefault(
+            link.target if link.subject == row.name else link.subject, ({}, {}, [])
+        )
+        (given if link.subject == row.name else got)[link.kind] = link.events
+        times.append(link.last_at)
     others = [Other(name, given, got, max(times)) for name, (given, got, times) in found.items()]
     return sorted(others, key=lambda other: (-other.events, other.name))[:MOST_OTHERS]
+
+
+def contacts_of(service: Service, row: SubjectRow) -> list[LinkRow]:
+    """The contacts of a subject, read again when its source has new events."""
+    source = service.store.sources().get(row.source)
+    state = 0 if source is None else source.next_seq
+    known = service.contacts.get(row.who)
+    if known is None or known[0] != state:
+        known = service.contacts[row.who] = (state, contacts(service.store, row.who))
+        while len(service.contacts) > CONTACTS:
+            service.contacts.pop(next(iter(service.contacts)), None)
+    return known[1]
 
 
 def quiet_patterns(service: Service, found: set[str]) -> list[tuple[str, list[tuple[str, str]]]]:

@@ -14,7 +14,7 @@ from sqlalchemy import Connection
 from ..models import EPOCH, Event, micros, moment
 from . import schema
 from .events import measured_readings
-from .records import Store, Who
+from .records import LinkRow, Store, Who
 from .rows import event_of
 from .sql import Sql, in_pieces, run
 
@@ -56,7 +56,7 @@ def window(
     most: int = 2_000,
     order: str = "newest",
 ) -> Window:
-    """At most `most` events of a subject in a period, both ends included.
+    """At most `most` events of a subject in a period, both ends included; 0 only counts them.
 
     `order`: the newest, the oldest, or even: as many of each part of the period, with its first and last.
     """
@@ -80,9 +80,14 @@ def window(
         if values["subject"] is None:
             return Window([], 0)
         # By the index alone: only the rows that are shown are read.
-        keys = run(connection, f"SELECT e.key FROM events e WHERE {where} ORDER BY e.at_us", **values).all()
+        total: int = run(connection, f"SELECT count(*) FROM events e WHERE {where}", **values).scalar()
+        query, down = f"SELECT e.key FROM events e WHERE {where} ORDER BY e.at_us", ""
+        if order != "even":
+            down = " DESC" if order == "newest" else ""
+            query, values = f"{query}{down} LIMIT :most", {**values, "most": most}
+        keys = run(connection, query, **values).all() if most else []
         chosen = [keys[place][0] for place in places(len(keys), most, order)]
-        return Window(_by_key(connection, chosen), len(keys))
+        return Window(_by_key(connection, chosen), total)
 
 
 def places(size: int, most: int, order: str) -> Sequence[int]:
@@ -165,12 +170,12 @@ def _counted(
         return [make(*row[:3], moment(row[3])) for row in rows], total
 
 
-def thread_events(store: Store, wanted: Sequence[Thread]) -> list[Event]:
-    """Every event in these threads, in order."""
+def thread_events(store: Store, wanted: Sequence[Thread], *, most: int = 20_000) -> list[Event]:
+    """The events in these threads, in order; of more than `most`, the newest."""
     if not isinstance(store, Sql):
         chosen = set(wanted)
-        return [event for event in store.events() if (event.source, event.thread) in chosen]
-    rows: list[Any] = []
+        return [event for event in store.events() if (event.source, event.thread) in chosen][-most:]
+    keys: list[tuple[int, int]] = []
     with store.reading() as connection:
         by_source: dict[str, list[str]] = {}
         for source, thread in wanted:
@@ -178,7 +183,43 @@ def thread_events(store: Store, wanted: Sequence[Thread]) -> list[Event]:
         for source, names in by_source.items():
             for piece in in_pieces(names, 200):
                 marks = {f"t{number}": name for number, name in enumerate(piece)}
-                query = f"""{_EVENTS} WHERE e.source = (SELECT key FROM sources WHERE name = :source)
-                  AND e.thread IN ({", ".join(f":{mark}" for mark in marks)})"""
-                rows += run(connection, query, source=source, **marks).all()
-        return list(_made(connection, rows))
+                query = f"""SELECT e.at_us, e.key FROM events e
+                  WHERE e.source = (SELECT key FROM sources WHERE name = :source)
+                  AND e.thread IN ({", ".join(f":{mark}" for mark in marks)})
+                  ORDER BY e.at_us DESC LIMIT :most"""
+                keys += run(connection, query, source=source, most=most, **marks).all()
+        return _by_key(connection, [key for _, key in sorted(keys)[-most:]])
+
+
+def within(rows: Sequence[ThreadRow], most: int) -> Sequence[ThreadRow]:
+    """The first threads that have at most so many events together, and always the first one."""
+    total = 0
+    for place, row in enumerate(rows):
+        total += row.events
+        if total > most:
+            return rows[: max(1, place)]
+    return rows
+
+
+# --- contacts -------------------------------------------------------------------------------
+
+
+def contacts(store: Store, who: Who) -> list[LinkRow]:
+    """What a subject did to others and others did to it, in its own source."""
+    if not isinstance(store, Sql):
+        links = [*store.links(subject=who[1]), *store.links(target=who[1])]
+        return sorted({link for link in links if link.source == who[0]})
+    query = """SELECT u.name, e.target, e.kind, count(*), min(e.at_us), max(e.at_us) FROM events e
+      JOIN subjects u ON u.key = e.subject WHERE e.target IS NOT NULL AND {}
+      GROUP BY u.name, e.target, e.kind"""
+    own = """e.subject IN (SELECT s.key FROM subjects s JOIN sources o ON o.key = s.source
+      WHERE o.name = :source AND s.name = :name)"""
+    others = "e.target = :name AND e.source IN (SELECT key FROM sources WHERE name = :source)"
+    values = {"source": who[0], "name": who[1]}
+    with store.reading() as connection:
+        rows = {
+            tuple(row)
+            for where in (own, others)
+            for row in run(connection, query.format(where), **values).all()
+        }
+    return sorted(LinkRow(who[0], *row[:4], moment(row[4]), moment(row[5])) for row in rows)
