@@ -209,17 +209,14 @@ def contacts(store: Store, who: Who) -> list[LinkRow]:
     if not isinstance(store, Sql):
         links = [*store.links(subject=who[1]), *store.links(target=who[1])]
         return sorted({link for link in links if link.source == who[0]})
-    query = """SELECT u.name, e.target, e.kind, count(*), min(e.at_us), max(e.at_us) FROM events e
-      JOIN subjects u ON u.key = e.subject WHERE e.target IS NOT NULL AND {}
-      GROUP BY u.name, e.target, e.kind"""
-    own = """e.subject IN (SELECT s.key FROM subjects s JOIN sources o ON o.key = s.source
-      WHERE o.name = :source AND s.name = :name)"""
-    others = "e.target = :name AND e.source IN (SELECT key FROM sources WHERE name = :source)"
+    counted = "e.kind, count(*), min(e.at_us), max(e.at_us) FROM events e"
+    given = f"""SELECT e.target, {counted} WHERE e.subject = (SELECT s.key FROM subjects s
+      JOIN sources o ON o.key = s.source WHERE o.name = :source AND s.name = :name)
+      AND e.target IS NOT NULL GROUP BY e.target, e.kind"""
+    got = f"""SELECT u.name, {counted} JOIN subjects u ON u.key = e.subject WHERE e.target = :name
+      AND e.source = (SELECT key FROM sources WHERE name = :source) GROUP BY u.name, e.kind"""
     values = {"source": who[0], "name": who[1]}
     with store.reading() as connection:
-        rows = {
-            tuple(row)
-            for where in (own, others)
-            for row in run(connection, query.format(where), **values).all()
-        }
+        rows = {(who[1], *row) for row in run(connection, given, **values).all()}
+        rows |= {(row[0], who[1], *row[1:]) for row in run(connection, got, **values).all()}
     return sorted(LinkRow(who[0], *row[:4], moment(row[4]), moment(row[5])) for row in rows)
