@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import pairwise
+from urllib.parse import quote
 
 from markupsafe import Markup
 
@@ -182,10 +183,12 @@ def card(
     index: int,
     period: tuple[datetime, datetime] | None = None,
     note: str = "",
+    page: str = "",
 ) -> Markup:
     """One subject: its detections with at most so much evidence each, and what lies behind them.
 
-    `period` limits the axis; `note` stands under the chart.
+    `period` limits the axis; `note` stands under the chart. `page` is the address of the page of a detection
+    without its id; without it points lead to rows of the same page.
     """
     source, subject = who
     end, moments = traces.as_of.get(source, as_of), traces.moments.get(who, ())
@@ -194,7 +197,7 @@ def card(
     timed = source not in traces.untimed
     axis = axis_of(list(period) if period else [*moments, *ends, *proofs], timed=timed)
     marks = ticks(axis)
-    rows = [lane(own, axis, end, most) for own in by_pattern(detections)]
+    rows = [lane(own, axis, end, most, page) for own in by_pattern(detections)]
     signals: dict[str, list[Trace]] = {}
     for trace in traces.lines:
         if (trace.source, trace.subject) == who:
@@ -251,7 +254,7 @@ POINTS = 120
 """Drawn in one lane at most."""
 
 
-def lane(detections: Sequence[Detection], axis: Axis, as_of: datetime, rows: int) -> Markup:
+def lane(detections: Sequence[Detection], axis: Axis, as_of: datetime, rows: int, page: str = "") -> Markup:
     """One row of the chart: all episodes of one pattern."""
     first, drawn = detections[0], list(detections[:EPISODES])
     room, episodes = POINTS, []
@@ -268,7 +271,9 @@ def lane(detections: Sequence[Detection], axis: Axis, as_of: datetime, rows: int
                 words += f": {pairs_text(evidence.readings)}"
             reach = tag("circle", class_="reach", cx=x, cy=y, r=11)
             shape = tag("use", href=f"#mark-{detection.severity}", x=x, y=y)
-            link = {"class_": "point", "href": f"#{detection_anchor(detection)}-{index}", "tabindex": 0}
+            place = f"#{detection_anchor(detection)}-{index}"
+            href = f"{page}{quote(detection.id, safe='')}{place}" if page else place
+            link = {"class_": "point", "href": href, "tabindex": 0}
             points.append(tag("a", reach, shape, **link, role="link", aria_label=clean(words, 160)))
         room -= len(points)
         episodes.append(episode(detection, axis, y, as_of, points))

@@ -11,16 +11,16 @@ from markupsafe import Markup
 from starlette.responses import Response
 
 from ..app.judging import verdicts as judging
-from ..app.judging.risk import newest
 from ..app.readings import scored_events
 from ..app.traces import trace
 from ..ingest.batch import sequence_of
 from ..models import Detection, Event, Verdict, parse_time
 from ..models.detection import base_pattern
 from ..report import charts, wording
+from ..signals.chat import role_of
 from ..store.records import Who
 from ..store.windows import window
-from .html import Part, render
+from .html import Part, part, render
 from .inbox import TRIAGE, Triage, inbox, triage_of
 from .pages_inbox import NEWS
 from .routes import CanRead, Running, person_of
@@ -80,11 +80,24 @@ def detection_page(request: Request, service: Running, key: CanRead, id: Part) -
         sure=wording.sureness(detection),
         chart=chart_of(service, (detection.source, detection.subject), [detection], around(detection)),
         thread=rows,
+        where=place_of(detection, rows),
         has_text=not rows or any(row.event.text or row.event.attributes.get("command") for row in rows),
         moments=moments_of(service.store.history(id), service.store.verdicts(id), triage),
         next=next((item.detection for item in news if item.detection.id != id), None),
         left=len(news),
     )
+
+
+def place_of(detection: Detection, rows: Sequence[Row]) -> tuple[str, str] | None:
+    """The name and address of the run or conversation in which a detection lies."""
+    if detection.thread is None:
+        return None
+    path = f"{part(detection.source)}/{part(detection.thread)}"
+    if any(row.event.kind == "action" for row in rows):
+        return "whole run", f"/runs/{path}"
+    if any(role_of(row.event) or "risk" in row.event.readings for row in rows):
+        return "whole conversation", f"/chats/{path}"
+    return None
 
 
 def moments_of(
@@ -141,8 +154,8 @@ def _neighbours(service: Service, detection: Detection) -> list[Event]:
     who, events = (detection.source, detection.subject), {}
     for _, evidence in charts.shown_evidence(detection, charts.rows_for(1)):
         for bounds in ({"until": evidence.at, "order": "newest"}, {"since": evidence.at, "order": "oldest"}):
-            part = window(service.store, who, most=AROUND + 1, **bounds)  # type: ignore[arg-type]
-            events |= {event.id: event for event in part.events}
+            near = window(service.store, who, most=AROUND + 1, **bounds)  # type: ignore[arg-type]
+            events |= {event.id: event for event in near.events}
     return sorted(events.values(), key=lambda event: event.order)
 
 
@@ -177,10 +190,10 @@ def around(detection: Detection) -> Period:
 
 
 def chart_of(
-    service: Service, who: Who, detections: Sequence[Detection], period: Period | None = None
+    service: Service, who: Who, detections: Sequence[Detection], period: Period, page: str = ""
 ) -> Markup:
     """The ethogram of one subject: lanes, readings, evidence. Of many events, some are drawn."""
-    since, until = period or (None, None)
+    since, until = period
     total = window(service.store, who, since=since, until=until, most=0).total
     if total > MEASURED:
         events = window(service.store, who, since=since, until=until, most=DRAWN, order="even").events
@@ -188,14 +201,10 @@ def chart_of(
     else:
         found = {base_pattern(detection.pattern) for detection in detections}
         programs = [item for item in service.library.programs if base_pattern(item.name) in found]
-        part = window(service.store, who, since=since, until=until, most=MEASURED)
-        events, note = list(scored_events(part.events, programs, service.settings)[0]), ""
-    if period is not None:
-        detections = [item for item in detections if charts.overlaps(item, period)]
-    if not detections and not events:
+        own = window(service.store, who, since=since, until=until, most=MEASURED)
+        events, note = list(scored_events(own.events, programs, service.settings)[0]), ""
+    shown = [item for item in detections if charts.overlaps(item, period)]
+    if not shown and not events:
         return Markup("")
-    at = newest(service.store) if until is None else until
-    traces = trace(detections, sequence_of(events), at)
-    if not detections:
-        traces = charts.only_moments(who, events)
-    return charts.card(who, detections, traces, at, charts.rows_for(len(detections)), 0, period, note)
+    traces = trace(shown, sequence_of(events), until) if shown else charts.only_moments(who, events)
+    return charts.card(who, shown, traces, until, charts.rows_for(len(shown)), 0, period, note, page)

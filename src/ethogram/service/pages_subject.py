@@ -28,7 +28,7 @@ from ..store.windows import contacts, window
 from .guard import Refused
 from .html import Part, render
 from .inbox import TRIAGE, InboxItem, item_of, last_look
-from .pages_detection import MEASURED, Period, chart_of
+from .pages_detection import Period, chart_of
 from .pages_inbox import untimed_sources
 from .routes import CanRead, Offset, Running, person_of
 from .state import Service
@@ -204,14 +204,13 @@ def subject_page(
         risk=assessed.composition.risk(name, source=source),
         items=list(items_of(service, person_of(key), detections)),
         untimed=untimed_sources(service),
-        chart=chart_of(service, row.who, detections, period),
+        chart=chart_of(service, row.who, detections, period, "/detections/"),
         ranges=list(ranges_of(whole, period)) if timed else [],
         others=others_of(service, row),
         signals=signal_contexts(events),
         recent=recent,
         stages=list(stages(programs, events, at)),
         quiet=quiet_patterns(service, found),
-        measured=MEASURED,
     )
 
 
