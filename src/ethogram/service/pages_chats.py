@@ -170,7 +170,7 @@ def turns_of(events: Sequence[Event], signal: str, detections: Sequence[Detectio
             known = event.readings.get(MODE) if signal == WHOLE else None
             mode = known if isinstance(known, str) and known in plots.SEVERITY_OF else mode_of(risk)
         moves = {
-            name.replace("_", " "): reading
+            name.replace("_", " "): round(reading, 2)
             for name in MOVES
             if isinstance(reading := event.readings.get(name), (int, float)) and reading >= SHOWN
         }
