@@ -272,6 +272,7 @@ def test_without_texts_a_run_says_so(site: tuple[Service, httpx.Client], tmp_pat
         post(client, line("a", 1, **step))
         assert "--keep-text" in client.get("/runs/input/r").text
         wait_for(lambda: "no pattern matched" in client.get("/").text)
+        assert not service.sweeper.is_busy
         service.last_report = None
         looking = client.get("/").text
         assert "Looking..." in looking

@@ -151,7 +151,8 @@ def thread_of(service: Service, detection: Detection) -> list[Row]:
 
 def _neighbours(service: Service, detection: Detection) -> list[Event]:
     """Of a long history, only the events before and after each piece of evidence."""
-    who, events = (detection.source, detection.subject), {}
+    who = (detection.source, detection.subject)
+    events: dict[str, Event] = {}
     for _, evidence in charts.shown_evidence(detection, charts.rows_for(1)):
         for bounds in ({"until": evidence.at, "order": "newest"}, {"since": evidence.at, "order": "oldest"}):
             near = window(service.store, who, most=AROUND + 1, **bounds)  # type: ignore[arg-type]

@@ -62,12 +62,14 @@ def inbox_page(
     here = f"/?{urlencode(asked)}" if asked else "/"
     news = [item for item in every if item.state in NEWS]
     seen = last_look(service.store, person)
-    is_looking = service.last_report is None and not every
+    report = service.last_report
+    is_looking = not every and (report is None or service.sweeper.is_busy)
     return render(
         request,
         "inbox.html",
         waits=is_looking,
         is_looking=is_looking,
+        error="" if report is None else report.error,
         events=sum(row.events for row in service.store.subjects()) if not every else 0,
         total=len(every),
         heading=heading_of(len(news), is_looking=is_looking, is_empty=not every),

@@ -51,7 +51,8 @@ def runs_page(request: Request, service: Running, key: CanRead, offset: Offset =
     return render(
         request,
         "runs.html",
-        runs=[(run, cells_of(run)) for run in runs],
+        found=[(run, cells_of(run)) for run in runs if run.episodes],
+        quiet=[(run, cells_of(run)) for run in runs if not run.episodes],
         sentence=fleet_text(runs) if runs else "",
         total=total,
         next=offset + len(rows) if offset + len(rows) < total else None,
@@ -211,7 +212,8 @@ def run_page(
 
 def step_rows(run: Run, agent: str, events: Sequence[Event], *, whole: bool) -> Iterator[StepRow]:
     """The steps of one agent; of many, those in and around episodes, unless `whole`."""
-    taken, results, timed = AgentSteps(), {}, True
+    taken, timed = AgentSteps(), True
+    results: dict[int, str] = {}
     for event in events:
         if event.subject == agent:
             timed = timed and event.timed

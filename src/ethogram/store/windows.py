@@ -216,7 +216,11 @@ def contacts(store: Store, who: Who) -> list[LinkRow]:
     got = f"""SELECT u.name, {counted} JOIN subjects u ON u.key = e.subject WHERE e.target = :name
       AND e.source = (SELECT key FROM sources WHERE name = :source) GROUP BY u.name, e.kind"""
     values = {"source": who[0], "name": who[1]}
+    links = []
     with store.reading() as connection:
-        rows = {(who[1], *row) for row in run(connection, given, **values).all()}
-        rows |= {(row[0], who[1], *row[1:]) for row in run(connection, got, **values).all()}
-    return sorted(LinkRow(who[0], *row[:4], moment(row[4]), moment(row[5])) for row in rows)
+        for target, kind, events, first, last in run(connection, given, **values).all():
+            links.append(LinkRow(who[0], who[1], target, kind, events, moment(first), moment(last)))
+        for subject, kind, events, first, last in run(connection, got, **values).all():
+            links.append(LinkRow(who[0], subject, who[1], kind, events, moment(first), moment(last)))
+    # Who acts on itself is in both.
+    return sorted(set(links))
