@@ -19,7 +19,7 @@ from ..models.detection import base_pattern
 from ..report import charts, wording
 from ..signals.chat import role_of
 from ..store.records import Who
-from ..store.windows import window
+from ..store.windows import sample, window
 from .html import Part, part, render
 from .inbox import TRIAGE, Triage, inbox, triage_of
 from .pages_inbox import NEWS
@@ -154,9 +154,9 @@ def _neighbours(service: Service, detection: Detection) -> list[Event]:
     who = (detection.source, detection.subject)
     events: dict[str, Event] = {}
     for _, evidence in charts.shown_evidence(detection, charts.rows_for(1)):
-        for bounds in ({"until": evidence.at, "order": "newest"}, {"since": evidence.at, "order": "oldest"}):
-            near = window(service.store, who, most=AROUND + 1, **bounds)  # type: ignore[arg-type]
-            events |= {event.id: event for event in near.events}
+        before = window(service.store, who, until=evidence.at, most=AROUND + 1)
+        after = window(service.store, who, since=evidence.at, most=AROUND + 1, oldest=True)
+        events |= {event.id: event for event in (*before.events, *after.events)}
     return sorted(events.values(), key=lambda event: event.order)
 
 
@@ -197,8 +197,8 @@ def chart_of(
     since, until = period
     total = window(service.store, who, since=since, until=until, most=0).total
     if total > MEASURED:
-        events = window(service.store, who, since=since, until=until, most=DRAWN, order="even").events
-        note = f"{DRAWN:,} of {total:,} events are drawn."
+        events = sample(service.store, who, since, until, DRAWN)
+        note = f"{len(events):,} of {total:,} events are drawn."
     else:
         found = {base_pattern(detection.pattern) for detection in detections}
         programs = [item for item in service.library.programs if base_pattern(item.name) in found]

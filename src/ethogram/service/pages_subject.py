@@ -23,8 +23,8 @@ from ..models import Detection, format_time, parse_time
 from ..models.detection import base_pattern
 from ..report.explain import why_lines
 from ..report.wording import ranked
-from ..store.records import LinkRow, SubjectRow
-from ..store.windows import contacts, window
+from ..store.records import SubjectRow
+from ..store.windows import Contacts, contacts, window
 from .guard import Refused
 from .html import Part, render
 from .inbox import TRIAGE, InboxItem, item_of, last_look
@@ -195,6 +195,7 @@ def subject_page(
     found = {base_pattern(item.pattern) for item in detections}
     assessed = subject_risk(service.store, name, source=source, as_of=at, settings=service.settings)
     timed = source not in untimed_sources(service)
+    known = contacts_of(service, row)
     return render(
         request,
         "subject.html",
@@ -206,7 +207,8 @@ def subject_page(
         untimed=untimed_sources(service),
         chart=chart_of(service, row.who, detections, period, "/detections/"),
         ranges=list(ranges_of(whole, period)) if timed else [],
-        others=others_of(service, row),
+        others=others_of(row, known),
+        since=known.since,
         signals=signal_contexts(events),
         recent=recent,
         stages=list(stages(programs, events, at)),
@@ -279,10 +281,10 @@ class Other(NamedTuple):
         return sum(self.given.values()) + sum(self.got.values())
 
 
-def others_of(service: Service, row: SubjectRow) -> list[Other]:
+def others_of(row: SubjectRow, known: Contacts) -> list[Other]:
     """Whom a subject acted on and who acted on it, those with most events first."""
     found: dict[str, tuple[dict[str, int], dict[str, int], list[datetime]]] = {}
-    for link in contacts_of(service, row):
+    for link in known.links:
         given, got, times = found.setdefault(
             link.target if link.subject == row.name else link.subject, ({}, {}, [])
         )
@@ -292,7 +294,7 @@ def others_of(service: Service, row: SubjectRow) -> list[Other]:
     return sorted(others, key=lambda other: (-other.events, other.name))[:MOST_OTHERS]
 
 
-def contacts_of(service: Service, row: SubjectRow) -> list[LinkRow]:
+def contacts_of(service: Service, row: SubjectRow) -> Contacts:
     """The contacts of a subject, read again when its source has new events."""
     source = service.store.sources().get(row.source)
     state = 0 if source is None else source.next_seq

@@ -43,6 +43,13 @@ class Window(NamedTuple):
     total: int
 
 
+class Contacts(NamedTuple):
+    """Who acted on whom, and since when that is counted (None: always)."""
+
+    links: list[LinkRow]
+    since: datetime | None
+
+
 # --- one subject ----------------------------------------------------------------------------
 
 
@@ -54,12 +61,9 @@ def window(
     until: datetime | None = None,
     kind: str | None = None,
     most: int = 2_000,
-    order: str = "newest",
+    oldest: bool = False,
 ) -> Window:
-    """At most `most` events of a subject in a period, both ends included; 0 only counts them.
-
-    `order`: the newest, the oldest, or even: as many of each part of the period, with its first and last.
-    """
+    """The newest or oldest events of a subject in a period, both ends included; `most` 0 only counts them."""
     low = FIRST if since is None else micros(since)
     high = LAST if until is None else micros(until)
     if not isinstance(store, Sql):
@@ -68,39 +72,46 @@ def window(
             for event in store.events([who], until=until)
             if micros(event.at) >= low and kind in (None, event.kind)
         ]
-        return Window([whole[place] for place in places(len(whole), most, order)], len(whole))
-    find = """SELECT u.key FROM subjects u JOIN sources o ON o.key = u.source
-      WHERE o.name = :source AND u.name = :name"""
+        return Window(whole[:most] if oldest else whole[max(0, len(whole) - most) :], len(whole))
     where = "e.subject = :subject AND e.at_us >= :low AND e.at_us <= :high"
     values: dict[str, Any] = {"low": low, "high": high}
     if kind is not None:
         where, values = f"{where} AND e.kind = :kind", {**values, "kind": kind}
     with store.reading() as connection:
-        values["subject"] = run(connection, find, source=who[0], name=who[1]).scalar()
-        if values["subject"] is None:
-            return Window([], 0)
+        values["subject"] = _key_of(connection, who)
         # By the index alone: only the rows that are shown are read.
         total: int = run(connection, f"SELECT count(*) FROM events e WHERE {where}", **values).scalar()
-        query, down = f"SELECT e.key FROM events e WHERE {where} ORDER BY e.at_us", ""
-        if order != "even":
-            down = " DESC" if order == "newest" else ""
-            query, values = f"{query}{down} LIMIT :most", {**values, "most": most}
-        keys = run(connection, query, **values).all() if most else []
-        chosen = [keys[place][0] for place in places(len(keys), most, order)]
-        return Window(_by_key(connection, chosen), total)
+        order = f"ORDER BY e.at_us{'' if oldest else ' DESC'} LIMIT :most"
+        query = f"SELECT e.key FROM events e WHERE {where} {order}"
+        keys = run(connection, query, **values, most=most).all() if most and total else []
+        return Window(_by_key(connection, [key for (key,) in keys]), total)
 
 
-def places(size: int, most: int, order: str) -> Sequence[int]:
-    """The positions of at most `most` of `size` things.
+def sample(store: Store, who: Who, since: datetime, until: datetime, most: int) -> list[Event]:
+    """The first event of each of `most` equal parts of a period in which there is one."""
+    low, high = micros(since), micros(until)
+    step = (high - low) // most + 1
+    if not isinstance(store, Sql):
+        firsts: dict[int, Event] = {}
+        for event in store.events([who], until=until):
+            if micros(event.at) >= low:
+                firsts.setdefault((micros(event.at) - low) // step, event)
+        return list(firsts.values())
+    query = """WITH RECURSIVE parts (n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM parts WHERE n + 1 < :most)
+      SELECT (SELECT e.key FROM events e WHERE e.subject = :subject AND e.at_us >= :low + n * :step
+      AND e.at_us < :low + (n + 1) * :step AND e.at_us <= :high ORDER BY e.at_us LIMIT 1) FROM parts"""
+    values = {"low": low, "high": high, "step": step, "most": most}
+    with store.reading() as connection:
+        keys = run(connection, query, **values, subject=_key_of(connection, who)).all()
+        return _by_key(connection, [key for (key,) in keys if key is not None])
 
-    >>> [list(places(10, 4, order)) for order in ("newest", "oldest", "even")]
-    [[6, 7, 8, 9], [0, 1, 2, 3], [0, 3, 6, 9]]
-    """
-    if size <= most:
-        return range(size)
-    if order == "even":
-        return [round(number * (size - 1) / max(1, most - 1)) for number in range(most)]
-    return range(most) if order == "oldest" else range(size - most, size)
+
+def _key_of(connection: Connection, who: Who) -> int:
+    """The key of a subject; one that nobody has where there is none."""
+    find = """SELECT u.key FROM subjects u JOIN sources o ON o.key = u.source
+      WHERE o.name = :source AND u.name = :name"""
+    key: int | None = run(connection, find, source=who[0], name=who[1]).scalar()
+    return -1 if key is None else key
 
 
 def _by_key(connection: Connection, keys: Sequence[int]) -> list[Event]:
@@ -204,23 +215,32 @@ def within(rows: Sequence[ThreadRow], most: int) -> Sequence[ThreadRow]:
 # --- contacts -------------------------------------------------------------------------------
 
 
-def contacts(store: Store, who: Who) -> list[LinkRow]:
-    """What a subject did to others and others did to it, in its own source."""
+def contacts(store: Store, who: Who, *, most: int = 20_000) -> Contacts:
+    """What a subject did to others and others did to it, in its own source.
+
+    Of a subject with more events, since the time of its newest `most` ones.
+    """
     if not isinstance(store, Sql):
-        links = [*store.links(subject=who[1]), *store.links(target=who[1])]
-        return sorted({link for link in links if link.source == who[0]})
+        links = {*store.links(subject=who[1]), *store.links(target=who[1])}
+        return Contacts(sorted(link for link in links if link.source == who[0]), None)
     counted = "e.kind, count(*), min(e.at_us), max(e.at_us) FROM events e"
-    given = f"""SELECT e.target, {counted} WHERE e.subject = (SELECT s.key FROM subjects s
-      JOIN sources o ON o.key = s.source WHERE o.name = :source AND s.name = :name)
+    bound = "SELECT at_us FROM events WHERE subject = :subject ORDER BY at_us DESC LIMIT 1 OFFSET :most"
+    given = f"""SELECT e.target, {counted} WHERE e.subject = :subject AND e.at_us >= :low
       AND e.target IS NOT NULL GROUP BY e.target, e.kind"""
     got = f"""SELECT u.name, {counted} JOIN subjects u ON u.key = e.subject WHERE e.target = :name
-      AND e.source = (SELECT key FROM sources WHERE name = :source) GROUP BY u.name, e.kind"""
-    values = {"source": who[0], "name": who[1]}
-    links = []
+      AND e.source = (SELECT key FROM sources WHERE name = :source) AND e.at_us >= :low
+      GROUP BY u.name, e.kind"""
+    rows = []
     with store.reading() as connection:
-        for target, kind, events, first, last in run(connection, given, **values).all():
-            links.append(LinkRow(who[0], who[1], target, kind, events, moment(first), moment(last)))
-        for subject, kind, events, first, last in run(connection, got, **values).all():
-            links.append(LinkRow(who[0], subject, who[1], kind, events, moment(first), moment(last)))
+        key = _key_of(connection, who)
+        low: int | None = run(connection, bound, subject=key, most=most).scalar()
+        since = FIRST if low is None else low
+        for target, *row in run(connection, given, subject=key, low=since).all():
+            rows.append((who[1], target, *row))
+        for subject, *row in run(connection, got, source=who[0], name=who[1], low=since).all():
+            rows.append((subject, who[1], *row))
     # Who acts on itself is in both.
-    return sorted(set(links))
+    found = {
+        LinkRow(who[0], a, b, kind, n, moment(first), moment(last)) for a, b, kind, n, first, last in rows
+    }
+    return Contacts(sorted(found), None if low is None else moment(low))
