@@ -97,7 +97,8 @@ def sample(store: Store, who: Who, since: datetime, until: datetime, most: int) 
             if micros(event.at) >= low:
                 firsts.setdefault((micros(event.at) - low) // step, event)
         return list(firsts.values())
-    query = """WITH RECURSIVE parts (n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM parts WHERE n + 1 < :most)
+    query = """WITH RECURSIVE parts (n) AS (
+      SELECT CAST(0 AS BIGINT) UNION ALL SELECT n + 1 FROM parts WHERE n + 1 < :most)
       SELECT (SELECT e.key FROM events e WHERE e.subject = :subject AND e.at_us >= :low + n * :step
       AND e.at_us < :low + (n + 1) * :step AND e.at_us <= :high ORDER BY e.at_us LIMIT 1) FROM parts"""
     values = {"low": low, "high": high, "step": step, "most": most}
