@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 from markupsafe import Markup
 
-from ..app.traces import Trace, Traces
+from ..app.traces import MOST, Trace, Traces, thin
 from ..models import SEVERITIES, Detection, Event, Evidence, highest, micros, moment, rank, stable_hash
 from ..models.timestamps import SECOND
 from .svg import join, mark, number, percent, tag
@@ -168,10 +168,20 @@ def overlaps(detection: Detection, period: tuple[datetime, datetime]) -> bool:
     return min(times) <= period[1] and (detection.closed_at is None or detection.closed_at >= period[0])
 
 
-def only_moments(who: Who, events: Sequence[Event]) -> Traces:
-    """The times of a subject's events, where there are no detections."""
+def quiet_traces(who: Who, events: Sequence[Event]) -> Traces:
+    """The times and numbers of a subject's events, where there are no detections."""
+    points: dict[str, list[tuple[datetime, float, bool]]] = {}
+    for event in events:
+        for name, value in event.readings.items():
+            if isinstance(value, (int, float)):
+                points.setdefault(name, []).append((event.at, float(value), False))
+    lines = []
+    for name, own in sorted(points.items()):
+        shown = tuple((at, value) for at, value, _ in thin(own, MOST))
+        lines.append(Trace(*who, {}, name, shown, len(own)))
+    times = [(event.at, False) for event in events]
     untimed = frozenset({who[0]} if any(not event.timed for event in events) else ())
-    return Traces(moments={who: tuple(event.at for event in events)}, untimed=untimed)
+    return Traces(tuple(lines), {who: tuple(at for at, _ in thin(times, MOST))}, untimed=untimed)
 
 
 def card(

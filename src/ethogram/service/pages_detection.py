@@ -207,5 +207,5 @@ def chart_of(
     shown = [item for item in detections if charts.overlaps(item, period)]
     if not shown and not events:
         return Markup("")
-    traces = trace(shown, sequence_of(events), until) if shown else charts.only_moments(who, events)
+    traces = trace(shown, sequence_of(events), until) if shown else charts.quiet_traces(who, events)
     return charts.card(who, shown, traces, until, charts.rows_for(len(shown)), 0, period, note, page)
