@@ -14,7 +14,20 @@ from starlette.responses import PlainTextResponse, RedirectResponse, Response
 
 from .. import __version__
 from ..errors import EthogramError
-from . import api, chat_routes, otlp, pages, pages_more, stream
+from . import (
+    api,
+    chat_routes,
+    otlp,
+    pages,
+    pages_chats,
+    pages_detection,
+    pages_inbox,
+    pages_more,
+    pages_people,
+    pages_runs,
+    pages_subject,
+    stream,
+)
 from .guard import Guard, Refused, error_response, explain
 from .html import render
 from .routes import CanRead
@@ -46,6 +59,17 @@ def create_app(service: Service) -> FastAPI:
     app.include_router(otlp.router)
     app.include_router(pages.router)
     app.include_router(pages_more.router)
+    for family in (
+        pages,
+        pages_inbox,
+        pages_detection,
+        pages_subject,
+        pages_runs,
+        pages_chats,
+        pages_people,
+        pages_more,
+    ):
+        app.include_router(family.router)
 
     @app.get("/healthz", response_class=PlainTextResponse)
     def healthy() -> str:
