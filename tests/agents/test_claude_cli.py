@@ -33,22 +33,11 @@ def play(folder: Path, command: str, rungs: list[str], ask: Any) -> list[str]:
     """What the model read each time."""
     module = recipe("claude_agent", "claude_agent_sdk")
     program()
-    guard = module.RunGuard
-    module.RunGuard = lambda **told: guard(**told, rungs=rungs)
 
     async def run(env: dict[str, str]) -> None:
-        async def prompt():
-            yield {"type": "user", "message": {"role": "user", "content": TASK}}
-
-        options = module.guarded(
-            TASK,
-            ask,
-            env=env,
-            cwd=folder,
-            setting_sources=[],
-            allowed_tools=["Bash(no-such-tool *)", "Bash(echo *)"],
-        )
-        async for _ in module.query(prompt=prompt(), options=options):
+        allowed = ["Bash(no-such-tool *)", "Bash(echo *)"]
+        options = {"env": env, "cwd": folder, "setting_sources": [], "allowed_tools": allowed}
+        async for _ in module.run(TASK, ask, rungs, **options):
             pass
 
     with scripted(command) as model:
@@ -71,7 +60,7 @@ def test_the_person_is_asked_before_the_next_call(alone: Path):
     read = play(alone, STUCK, ["ask"], no)
     assert len(questions) == 1
     assert NAMED in questions[0]
-    assert ["The person said no." in item for item in read] == [False] * 4 + [True] * 2
+    assert ["The user said no." in item for item in read] == [False] * 4 + [True] * 2
 
 
 @pytest.mark.parametrize(("command", "turns"), [(STUCK, 4), ("echo same", 3)])
