@@ -11,6 +11,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import pytest
 
@@ -51,8 +52,8 @@ class Model(ThreadingHTTPServer):
 
 def events(reason: str, block: dict[str, Any], delta: dict[str, Any]) -> list[dict[str, Any]]:
     usage = {"input_tokens": 1, "output_tokens": 1}
-    message = {"id": "msg_1", "type": "message", "role": "assistant", "model": "scripted", "content": [],
-               "stop_reason": None, "stop_sequence": None, "usage": usage}  # fmt: skip
+    message = {"id": f"msg_{uuid4().hex}", "type": "message", "role": "assistant", "model": "scripted",
+               "content": [], "stop_reason": None, "stop_sequence": None, "usage": usage}  # fmt: skip
     return [
         {"type": "message_start", "message": message},
         {"type": "content_block_start", "index": 0, "content_block": block},

@@ -102,12 +102,14 @@ class Home:
         self.claude("plugin", "marketplace", "add", str(ROOT))
         self.claude("plugin", "install", "ethogram@ethogram")
 
-    def ask(self, prompt: str, *options: str) -> tuple[list[dict[str, Any]], list[str]]:
+    def ask(
+        self, prompt: str, command: str = STUCK, allowed: str = ""
+    ) -> tuple[list[dict[str, Any]], list[str]]:
         """The records of a session, and what the model read each time."""
         how = ("--output-format", "stream-json", "--verbose", "--include-hook-events")
-        with scripted(STUCK) as model:
-            allowed = ("--allowedTools", "Bash(no-such-tool *)")
-            output = self.claude("-p", prompt, *how, *allowed, *options, **model.environment)
+        more = ("--allowedTools", allowed) if allowed else ()
+        with scripted(command) as model:
+            output = self.claude("-p", prompt, *how, *more, **model.environment)
         return [json.loads(line) for line in output.splitlines()], model.read
 
 
@@ -124,7 +126,7 @@ def test_an_installed_plugin_tells_the_model_what_repeats_and_counts_it_once(tmp
     # The hook in the settings as well: each event then comes twice.
     own = str(Path(sys.executable).with_name("ethogram"))
     subprocess.run([own, "hook", "install", "claude-code", "--user"], env=home.variables, check=True)
-    _, read = home.ask(TASK)
+    _, read = home.ask(TASK, allowed="Bash(no-such-tool *)")
     assert [NAMED in item for item in read] == [False, False, False, True, True, True]
     assert json.dumps(f'Ran "{STUCK}" {NAMED}')[1:-1] in read[3]
     report = subprocess.run([own, "hook", "report"], env=home.variables, capture_output=True, text=True)
@@ -134,19 +136,23 @@ def test_an_installed_plugin_tells_the_model_what_repeats_and_counts_it_once(tmp
 
 
 @pytest.mark.long
-def test_the_skill_reaches_the_model_with_the_session_it_is_about(tmp_path):
+def test_the_skills_reach_the_model_and_may_run_what_they_name(tmp_path):
     home = Home(tmp_path)
     home.install()
-    records, read = home.ask("/ethogram:why")
+    records, read = home.ask("/ethogram:why", "ethogram hook report --json")
     session = next(item["session_id"] for item in records if "session_id" in item)
     assert json.dumps(f'ethogram hook report --session "{session}" --json')[1:-1] in read[0]
+    assert "hook_report" in read[1]
+    home.ask(TASK, allowed="Bash(no-such-tool *)")
+    _, read = home.ask("/ethogram:report", "ethogram analyze ~/.claude/projects")
+    assert f"`Bash {STUCK}` failed 5 times with the same error" in read[1]
 
 
 @pytest.mark.long
 def test_without_ethogram_the_program_shows_the_hint_and_the_session_runs(tmp_path):
     home = Home(tmp_path, has_ethogram=False)
     home.install()
-    records, read = home.ask(TASK)
+    records, read = home.ask(TASK, allowed="Bash(no-such-tool *)")
     answers = [item for item in records if item.get("subtype") == "hook_response"]
     assert all(item["outcome"] == "success" for item in answers)
     assert [HINT in item["output"] for item in answers if item["hook_event"] == "SessionStart"] == [True]
