@@ -233,5 +233,6 @@ def test_no_pattern_names_a_file_of_ours_or_speaks_of_intent():
 def test_the_temporal_patterns_and_copies_are_unproven():
     unproven = {name for name, file in FILES.items() if file.words["evidence"]}
     assert unproven == {
-        "alignment_faking", "con_game", "copied_text", "darvo", "intermittent_reward", "love_bombing", "sandbagging",
+        "alignment_faking", "con_game", "copied_text", "darvo", "intermittent_reward",
+        "love_bombing", "sandbagging",
     }  # fmt: skip

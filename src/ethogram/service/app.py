@@ -57,8 +57,6 @@ def create_app(service: Service) -> FastAPI:
     app.include_router(chat_routes.router)
     app.state.live_runs = otlp.live_runs(service)
     app.include_router(otlp.router)
-    app.include_router(pages.router)
-    app.include_router(pages_more.router)
     for family in (
         pages,
         pages_inbox,

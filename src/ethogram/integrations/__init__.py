@@ -1,0 +1,1 @@
+"""Integrations: one module for each framework or service, imported by its own name."""
