@@ -76,12 +76,21 @@ def _now() -> datetime:
     return datetime.now(UTC)
 
 
+def process_context() -> Any:
+    """How the process is started: from a small one that has loaded our modules, where the system can."""
+    if "forkserver" not in multiprocessing.get_all_start_methods():
+        return multiprocessing.get_context("spawn")
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["ethogram.service.sweeper"])
+    return context
+
+
 class Sweeper:
     """Starts the process, wakes it, and starts it again where it died."""
 
     def __init__(self, options: ServeOptions, on_report: Callable[[Report], None]) -> None:
         self._options, self._on_report = options, on_report
-        self._context = multiprocessing.get_context("spawn")
+        self._context = process_context()
         self._pipe: Any = None
         self._is_woken = self._is_dirty = False
         self._process: Any = None
