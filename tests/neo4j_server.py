@@ -80,7 +80,7 @@ class Neo4jServer:
     """A server in a folder of its own on a loopback port, without a password unless `auth`."""
 
     def __init__(self, folder: Path, *, auth: bool = False) -> None:
-        self.folder, self.auth = folder, auth
+        self.folder, self.auth, self.read_only = folder, auth, False
         self.port = free_port()
         self._process: subprocess.Popen[bytes] | None = None
 
@@ -99,7 +99,7 @@ class Neo4jServer:
         ]  # fmt: skip
         with log.open("wb") as output:
             self._process = subprocess.Popen(
-                [*command, *(["auth"] if self.auth else [])],
+                [*command, *(name for name in ("auth", "read_only") if getattr(self, name))],
                 stdin=stdin,
                 stdout=output,
                 stderr=output,
