@@ -21,10 +21,10 @@ demo: $(VENV)/.base
 	@$(BIN)/ethogram demo --html $(CURDIR)/build/ethogram-report.html
 	@echo "Here the command is $(BIN)/ethogram; after '. $(BIN)/activate' it is ethogram."
 
-test: lint servers
+test: servers lint
 	$(BIN)/python -m pytest -q -n 2
 
-test-long: lint servers
+test-long: servers lint
 	ETHOGRAM_TESTS=long $(BIN)/python -m pytest -q -n 2 -m "long or not long"
 
 lint: $(VENV)/.dev
@@ -39,7 +39,8 @@ bench: $(VENV)/.dev
 
 env: $(VENV)/.dev
 
-# The browser and the database of the tests. Who is not root installs them, or those tests are left out.
+# The browser and the databases of the tests; Neo4j is fetched while lint runs. Who is not root installs the
+# others, or their tests are left out.
 servers:
 	@tools/servers.sh
 

@@ -71,8 +71,9 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
     reasons = [str(report.longrepr) for report in terminalreporter.stats.get("skipped", ())]
-    if left_out := sum(servers.NO_POSTGRES in reason for reason in reasons):
-        terminalreporter.write_line(f"{left_out} tests left out: {servers.NO_POSTGRES}")
+    for why in (servers.NO_POSTGRES, neo4j_server.NO_NEO4J):
+        if left_out := sum(why in reason for reason in reasons):
+            terminalreporter.write_line(f"{left_out} tests left out: {why}")
 
 
 @pytest.fixture

@@ -22,7 +22,9 @@ import pytest
 from servers import FOLDER, free_port, leave_out
 
 LAUNCHER = Path(__file__).parent / "java" / "Launcher.java"
-CLASSPATH = Path(__file__).parents[1] / "build" / "neo4j.classpath"
+BUILD = Path(__file__).parents[1] / "build"
+CLASSPATH = BUILD / "neo4j.classpath"
+NO_NEO4J = "no Neo4j: tools/servers.sh fetches it with Java and Maven, or ETHOGRAM_TEST_NEO4J names one"
 STARTING = 120
 """Seconds that a server may take to start."""
 FETCHING = 400
@@ -52,18 +54,33 @@ def java() -> str | None:
 
 def require() -> None:
     """Skip the test where no server can be started; in CI, fail it. Waits for a fetch that is under way."""
-    fetching, limit = CLASSPATH.with_name(f"{CLASSPATH.name}.fetching"), time.monotonic() + FETCHING
-    while fetching.exists() and time.monotonic() < limit:
+    limit = time.monotonic() + FETCHING
+    while is_fetching() and time.monotonic() < limit:
         time.sleep(0.5)
     if java() is None or not CLASSPATH.exists():
-        leave_out("no Neo4j: tools/servers.sh fetches it (Java, Maven), ETHOGRAM_TEST_NEO4J names one")
+        log = BUILD / "neo4j.log"
+        errors = [line for line in log.read_text().splitlines() if "ERROR" in line] if log.exists() else []
+        leave_out(NO_NEO4J + (f"; the last fetch failed: {errors[0]:.300}" if errors else ""))
+
+
+def is_fetching() -> bool:
+    """Whether tools/servers.sh is fetching the server: it holds a lock meanwhile."""
+    file = BUILD / "neo4j.lock"
+    if not file.exists():
+        return False
+    with file.open() as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+    return False
 
 
 class Neo4jServer:
     """A server in a folder of its own on a loopback port, without a password unless `auth`."""
 
     def __init__(self, folder: Path, *, auth: bool = False) -> None:
-        self.folder, self.auth = folder, auth
+        self.folder, self.auth, self.read_only = folder, auth, False
         self.port = free_port()
         self._process: subprocess.Popen[bytes] | None = None
 
@@ -82,7 +99,7 @@ class Neo4jServer:
         ]  # fmt: skip
         with log.open("wb") as output:
             self._process = subprocess.Popen(
-                [*command, *(["auth"] if self.auth else [])],
+                [*command, *(name for name in ("auth", "read_only") if getattr(self, name))],
                 stdin=stdin,
                 stdout=output,
                 stderr=output,

@@ -33,15 +33,15 @@ if [ -n "$missing" ]; then
     echo "missing for some tests: $missing; install with apt-get, or name CHROMIUM, ETHOGRAM_TEST_POSTGRES and ETHOGRAM_TEST_NEO4J" >&2
   fi
 fi
-if [ -n "$fetch_neo4j" ] && command -v javac >/dev/null 2>&1 && command -v mvn >/dev/null 2>&1; then
+# Tests wait for the lock, which the fetch holds until it ends, however it ends.
+mkdir -p "$here/build"
+exec 9>"$here/build/neo4j.lock"
+if [ -n "$fetch_neo4j" ] && command -v javac >/dev/null 2>&1 && command -v mvn >/dev/null 2>&1 && flock -n 9; then
   echo "fetching Neo4j for the tests, in the background (build/neo4j.log) ..."
-  mkdir -p "$here/build"
   rm -f "$classpath"
-  : > "$classpath.fetching"
   (
-    mvn -q -B -f "$here/tests/java/pom.xml" dependency:build-classpath "-Dmdep.outputFile=$classpath.new" \
-      >"$here/build/neo4j.log" 2>&1 </dev/null && mv "$classpath.new" "$classpath"
-    rm -f "$classpath.fetching"
-  ) &
+    mvn -B -ntp -f "$here/tests/java/pom.xml" dependency:build-classpath \
+      "-Dmdep.outputFile=$classpath.new" && mv "$classpath.new" "$classpath"
+  ) >"$here/build/neo4j.log" 2>&1 </dev/null &
 fi
 [ "$status" = 0 ] || [ "${CI:-}" != true ]

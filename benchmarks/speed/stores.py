@@ -63,7 +63,8 @@ def _measure(store: Store, path: Path, events: int) -> list[str]:
     ]
     rates = [f"{events / seconds:,.0f} events/s" for seconds in by_event]
     each = _seconds(one_by_one) / SINGLE
-    return [*rates, f"{1000 * each:.2f} ms", f"{store.info().bytes / events:,.0f} bytes/event"]
+    size = store.info().bytes
+    return [*rates, f"{1000 * each:.2f} ms", f"{size / events:,.0f} bytes/event" if size else "not known"]
 
 
 def _seconds(work: Callable[[], object]) -> float:

@@ -10,6 +10,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from neo4j.exceptions import Neo4jError
 
 from ethogram.app.graph import init_graph
 from ethogram.app.sweep import sweep
@@ -19,11 +20,14 @@ from ethogram.errors import BadUsage, EthogramError
 from ethogram.models import Event, Reading
 from ethogram.patterns.library import load_patterns
 from ethogram.store import open_store
+from ethogram.store.graph import connection, moving
 from ethogram.store.graph import events as graph_events
 from ethogram.store.graph.connection import parse
 from ethogram.store.graph.labels import check_labels
+from ethogram.store.graph.programs import Inexpressible
 from ethogram.store.neo4j import Neo4jStore, open_graph
 from ethogram.store.records import Staged
+from ethogram.store.scores import Scored
 from neo4j_server import own_neo4j
 from settings_files import trusted_settings
 from small import WARM, warm_messages, write_events, write_patterns
@@ -287,9 +291,107 @@ def test_the_commands_work_on_a_graph(url, tmp_path, capsys, monkeypatch):
         assert row[4][0][-1] == detection["last_event"]
 
 
+def test_scores_by_a_wanted_scorer_that_others_came_before_are_read_out(store):
+    messages = bombing("ann", 0)
+    store.add(messages)
+    for item in messages:
+        store.add_scores([Scored(item, (Reading("compassion", 0.5, "m@1"),))])
+    (program,) = load_patterns(["love_bombing"]).programs
+    whose = [("input", "ann")]
+    assert store.find_inside(program, whose, until=LATER)[0].matches
+    with pytest.raises(Inexpressible, match="several scorers"):
+        store.find_inside(program, whose, until=LATER, scorers={"*": "m@1"})
+
+
+# --- copies ---------------------------------------------------------------------------------
+
+
+def test_a_copy_goes_in_steps_and_links_all_messages(store, new_store, monkeypatch):
+    monkeypatch.setattr(moving, "BATCH", 4)
+    monkeypatch.setattr(moving, "STEP", 5)
+    monkeypatch.setattr(connection, "STEP", 5)
+    with new_store("sqlite") as origin:
+        origin.add([event(f"{who}{n}", n, subject=who) for who in ("ann", "bo", "cy") for n in range(6)])
+        later = [Reading(f"s{n}", n / 10, "m@1") for n in range(6)]
+        origin.add_readings(("input", "bo3"), [*later, Reading("DEC_LIE", 0.5, "m@1")])
+        store.load(origin.dump())
+        assert list(store.events()) == list(origin.events())
+        assert store.shown() == origin.shown()
+    assert rows(store, "MATCH (:Message)-[r:PRECEDES]->(:Message) RETURN count(r)") == [(15,)]
+    assert rows(store, "MATCH (m:Copied) RETURN count(m)") == [(0,)]
+
+
+def test_a_copy_that_fails_leaves_nothing(store, new_store):
+    def broken(given):
+        for table, batch in given:
+            yield table, batch
+            if table == "events":
+                raise OSError("the disk of the origin is gone")
+
+    with new_store("sqlite") as origin:
+        origin.add([event("a"), event("b", 1)])
+        with pytest.raises(OSError, match="gone"):
+            store.load(broken(origin.dump()))
+        assert (store.info().events, store.subjects(), store.sources()) == (0, [], {})
+        store.load(origin.dump())
+        assert store.info().events == 2
+
+
+def test_nobody_uses_a_copy_that_is_not_finished_and_the_next_begins_anew(url, store, new_store):
+    def watched(given):
+        for table, batch in given:
+            yield table, batch
+            if table == "events":
+                with pytest.raises(BadUsage, match="a copy into this store is not finished"):
+                    open_store(url)
+                with (
+                    open_store(url, create=True) as other,
+                    pytest.raises(BadUsage, match="a copy into this store is not finished"),
+                ):
+                    other.add([event("x")])
+
+    with new_store("sqlite") as origin:
+        origin.add([event("a"), event("b", 1)])
+        # As a copy that was killed leaves it.
+        store.add([event("half")])
+        store.write(lambda tx: tx.run("MATCH (w:Ethogram {name: 'store'}) SET w.copying = 'killed'"))
+        with open_store(url, create=True) as again:
+            again.load(watched(origin.dump()))
+            assert [item.id for item in again.events()] == ["a", "b"]
+    with open_store(url) as done:
+        assert done.add([event("c", 2)]).added == 1
+
+
 # --- faults ---------------------------------------------------------------------------------
 
 
+@pytest.mark.long
+def test_a_server_that_only_reads_says_so(tmp_path):
+    with own_neo4j(tmp_path / "server") as server:
+        with open_store(server.url, create=True) as store:
+            store.add([event("a")])
+        server.stop()
+        server.read_only = True
+        server.start()
+        with open_store(server.url) as store:
+            assert [item.id for item in store.events()] == ["a"]
+            with pytest.raises(EthogramError, match="read-only") as refused:
+                store.add([event("b", 1)])
+            assert str(refused.value).startswith(store.url)
+            assert [item.id for item in store.events()] == ["a"]
+
+
+def test_a_user_without_the_right_to_write_is_told(store):
+    def refuse(tx):
+        raise Neo4jError._hydrate_neo4j(
+            code="Neo.ClientError.Security.Forbidden", message="Create node is not allowed for user 'ann'."
+        )
+
+    with pytest.raises(EthogramError, match=r"not allowed for user 'ann'\.; the user needs the right"):
+        store.write(refuse)
+
+
+@pytest.mark.long
 def test_a_server_that_goes_away_in_the_middle_of_a_write_and_comes_back(tmp_path):
     with own_neo4j(tmp_path / "server", auth=True) as server:
         admin = f"bolt://neo4j:neo4j@127.0.0.1:{server.port}/system"
