@@ -113,6 +113,7 @@ RECORDS: dict[str, str] = {
     "example": "app.pattern_tests:ExampleResult",
     "example_summary": "app.pattern_tests:ExampleSummary",
     "lock": "patterns.listing:Lock",
+    "exported": "integrations.exporters.base:Exported",
     "signal": "patterns.listing:SignalRow",
     "indicator": "patterns.listing:IndicatorRow",
     "attribute": "patterns.listing:AttributeRow",

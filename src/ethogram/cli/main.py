@@ -89,6 +89,7 @@ COMMANDS: Mapping[str, Mapping[str, Target]] = {
         "risk": "risk:risk",
         "subject": "risk:subject",
         "detections": "detections:detections",
+        "export-scores": "export:export_scores",
         "store": Group(
             "Import, inspect, copy, export and purge stored events.",
             import_="store:import_files",

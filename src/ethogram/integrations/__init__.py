@@ -1,0 +1,1 @@
+"""Other people's tools: what they call, and what they are sent."""
