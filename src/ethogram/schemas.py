@@ -113,6 +113,8 @@ RECORDS: dict[str, str] = {
     "example": "app.pattern_tests:ExampleResult",
     "example_summary": "app.pattern_tests:ExampleSummary",
     "lock": "patterns.listing:Lock",
+    "pack": "patterns.packs:Pack",
+    "pack_removed": "patterns.listing:PackRemoved",
     "exported": "integrations.exporters.base:Exported",
     "signal": "patterns.listing:SignalRow",
     "indicator": "patterns.listing:IndicatorRow",

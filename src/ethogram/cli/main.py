@@ -74,6 +74,8 @@ COMMANDS: Mapping[str, Mapping[str, Target]] = {
             shadow="backtest:shadow",
             validate="backtest:validate",
             lock="patterns:lock",
+            install="packs:install",
+            remove="packs:remove",
         ),
         "signals": Group(
             "List signals, and the lexicon and evaluators that measure them.",

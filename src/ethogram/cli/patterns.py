@@ -28,6 +28,8 @@ from ..patterns import listing
 from ..patterns import lock as locking
 from ..patterns.catalogue import load_vocabulary
 from ..patterns.library import Library, select
+from ..patterns.lint import is_shipped
+from ..patterns.packs import origin_of
 from ..patterns.pattern_file import LISTS, PatternFile
 from ..patterns.scaffold import write_new
 from ..patterns.settings_check import check_patterns
@@ -195,6 +197,7 @@ def _row(file: PatternFile) -> listing.PatternRow:
         severities=[severity for severity, _ in file.patterns[0].severities],
         title=file.title,
         path=file.path,
+        pack=None if file.in_code or is_shipped(file) else origin_of(Path(file.path)),
     )
 
 

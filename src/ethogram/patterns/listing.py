@@ -36,6 +36,18 @@ class PatternRow(RecordStruct):
     severities: Sequence[Severity]
     title: str
     path: str
+    pack: str | None = None
+    """The installed pack it belongs to, with `(changed)` where the file is not as it was installed."""
+
+
+class PackRemoved(RecordStruct):
+    """A pack that `patterns remove` removed."""
+
+    RECORD = "pack_removed"
+
+    name: Name
+    path: str
+    patterns: Count
 
 
 class Parameter(RecordStruct):
