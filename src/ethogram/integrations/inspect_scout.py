@@ -48,7 +48,6 @@ def ethogram_patterns(patterns: Sequence[str | Path] = (), settings: Settings | 
         raise BadUsage("the scanner needs the package 'inspect_scout': pip install inspect_scout") from None
     library = load_library(patterns or None, settings or Settings())
 
-    @scanner(name="ethogram_patterns", messages="all", events=list(EVENTS), version=VERSION)
     def make(patterns: list[str]) -> Any:
         async def scan(transcript: Any) -> Any:
             return [
@@ -60,7 +59,8 @@ def ethogram_patterns(patterns: Sequence[str | Path] = (), settings: Settings | 
         scan.__annotations__ = {"transcript": Transcript, "return": list[Result]}
         return scan
 
-    return make([str(item) for item in patterns])
+    declare = scanner(name="ethogram_patterns", messages="all", events=list(EVENTS), version=VERSION)
+    return declare(make)([str(item) for item in patterns])
 
 
 def detect(

@@ -366,8 +366,8 @@ def _read_zip(data: bytes, contents: _Contents) -> None:
 def _read_tar(data: bytes, contents: _Contents, *, packed: bool) -> None:
     if packed:
         # Unpacked within a bound first: a header of a tar may claim any size.
-        with gzip.GzipFile(fileobj=io.BytesIO(data)) as stream:
-            data = stream.read(MAX_ARCHIVE + 1)
+        with gzip.GzipFile(fileobj=io.BytesIO(data)) as unpacking:
+            data = unpacking.read(MAX_ARCHIVE + 1)
         if len(data) > MAX_ARCHIVE:
             raise contents.fail(f"unpacks to more than {MAX_ARCHIVE // 2**20} MB")
     with tarfile.open(fileobj=io.BytesIO(data), mode="r:") as archive:

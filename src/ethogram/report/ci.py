@@ -130,10 +130,8 @@ def junit_text(
 
 
 def _case(suite: ET.Element, pattern: str, name: str, file: str) -> ET.Element:
-    more = {"file": clean(file)} if file else {}
-    return ET.SubElement(
-        suite, "testcase", classname=f"ethogram.{clean(pattern)}", name=name, time="0", **more
-    )
+    fields = {"classname": f"ethogram.{clean(pattern)}", "name": name, "time": "0"}
+    return ET.SubElement(suite, "testcase", fields | ({"file": clean(file)} if file else {}))
 
 
 # --- Markdown -------------------------------------------------------------------------------
