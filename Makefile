@@ -13,7 +13,7 @@ help:
 	@echo "make test-long  the same, and the tests that take minutes"
 	@echo "make lint       style, types and imports only"
 	@echo "make bench      docs/performance.md: how fast it is, beside its peers; takes 12 minutes"
-	@echo "make screenshot the picture of a report in the README"
+	@echo "make screenshot the pictures of the README and the docs"
 	@echo "make env        $(VENV) with everything for development"
 	@echo "make clean      remove $(VENV) and what the tools left behind"
 
@@ -44,7 +44,7 @@ servers:
 	@tools/servers.sh
 
 screenshot: $(VENV)/.dev servers
-	$(BIN)/python tools/screenshot.py docs/images/report.png
+	$(BIN)/python tools/screenshot.py docs/images
 
 clean:
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache .coverage

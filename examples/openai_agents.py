@@ -1,61 +1,24 @@
-"""RunGuard with the OpenAI Agents SDK: hooks of the run, and an approval.
+"""EthogramHooks with the OpenAI Agents SDK.
 
-    pip install ethogram openai-agents
+    pip install 'ethogram[openai-agents]'
     OPENAI_API_KEY=... python examples/openai_agents.py "Make the tests pass."
 
-A nudge is put before the model with its next call. At `ask` the next tool needs the approval of a person; say
-RunGuard(rungs=["nudge", "remind", "ask", "stop"]) and the run ends where that did not help either.
+A nudge is put before the model with its next call. At `ask` the next tool needs the approval of a person.
+With rungs=["nudge", "remind", "ask", "stop"] the run ends if that did not help.
 """
 
 import asyncio
-import json
 import subprocess
 import sys
-from dataclasses import replace
 
-from agents import Agent, AgentsException, RunConfig, RunHooks, Runner, function_tool
+from agents import Agent, RunConfig, Runner, function_tool
 
-from ethogram import RunGuard
-
-
-class Stopped(AgentsException):
-    """The guard has ended the run."""
+from ethogram.integrations.openai_agents import EthogramHooks
 
 
-class Guarded(RunHooks):
-    """Feeds what tools give to a guard, and what the guard says to the model or a person."""
-
-    def __init__(self, guard):
-        self.guard, self.nudges, self.question = guard, [], ""
-
-    async def on_tool_end(self, context, agent, tool, result):
-        advice = await self.guard.astep(
-            tool=tool.name,
-            arguments=json.loads(context.tool_arguments or "{}"),
-            result=result,
-            error=str(result).startswith("Error:"),
-            call_id=context.tool_call_id,
-        )
-        if advice.rung == "stop":
-            raise Stopped(advice.text)
-        if advice.rung == "ask":
-            self.question = advice.text
-        elif advice:
-            self.nudges.append({"role": "user", "content": advice.text})
-
-    def before_model(self, data):
-        """What the model reads: what it would have read, and the nudges since the last time."""
-        told, self.nudges = self.nudges, []
-        return replace(data.model_data, input=[*data.model_data.input, *told])
-
-    async def needs_approval(self, context, arguments, call_id):
-        """Whether a person has to be asked before a call."""
-        return bool(self.question)
-
-
-def bash_tool(guarded):
+def bash_tool(hooks):
     @function_tool(
-        needs_approval=guarded.needs_approval,
+        needs_approval=hooks.needs_approval,
         failure_error_function=lambda context, error: f"Error: {error}",
     )
     def bash(command: str) -> str:
@@ -68,27 +31,27 @@ def bash_tool(guarded):
     return bash
 
 
-async def run(task, guard, ask_person, model=None, **config):
-    """The result of a run; `ask_person` says whether a call may be made."""
-    guarded = Guarded(guard)
-    agent = Agent(name="coder", model=model, tools=[bash_tool(guarded)])
-    settings = {"hooks": guarded, "max_turns": 50}
-    settings["run_config"] = RunConfig(call_model_input_filter=guarded.before_model, **config)
+def at_the_terminal(question):
+    """Whether the person at the terminal says yes."""
+    return input(f"{question}\nLet the agent continue? [y/N] ").strip().lower() == "y"
+
+
+async def run(task, ask=at_the_terminal, rungs=None, model=None, **config):
+    """The result of a run; `ask` says whether a call may be made."""
+    hooks = EthogramHooks(rungs=rungs)
+    agent = Agent(name="coder", model=model, tools=[bash_tool(hooks)])
+    config = RunConfig(call_model_input_filter=hooks.model_input, **config)
+    settings = {"hooks": hooks, "run_config": config, "max_turns": 50}
     result = await Runner.run(agent, task, **settings)
     while result.interruptions:
-        state, question, guarded.question = result.to_state(), guarded.question, ""
-        decide = state.approve if await asyncio.to_thread(ask_person, question) else state.reject
-        for one in result.interruptions:
-            decide(one)
+        state = result.to_state()
+        decide = state.approve if await asyncio.to_thread(ask, hooks.question) else state.reject
+        for item in result.interruptions:
+            decide(item)
         result = await Runner.run(agent, state, **settings)
     return result
 
 
-def at_the_terminal(question):
-    """Whether the person at the terminal says yes."""
-    return input(f"{question}\nLet the agent go on? [y/N] ").strip().lower() == "y"
-
-
 if __name__ == "__main__":
     task = sys.argv[1] if len(sys.argv) > 1 else "Make the tests pass."
-    print(asyncio.run(run(task, RunGuard(task=task), at_the_terminal)).final_output)
+    print(asyncio.run(run(task)).final_output)

@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
+import neo4j_server
 import servers
 from ethogram import registry
 
@@ -59,10 +60,12 @@ def interruptible() -> Iterator[None]:
 def pytest_configure(config: pytest.Config) -> None:
     if not hasattr(config, "workerinput"):
         servers.begin()
+        neo4j_server.begin()
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
     if not hasattr(config, "workerinput"):
+        neo4j_server.end()
         servers.end()
 
 
@@ -80,6 +83,8 @@ def new_url(tmp_path: Path) -> Iterator[Callable[[str], str]]:
         def make(kind: str) -> str:
             if kind == "postgresql":
                 return stack.enter_context(servers.postgres_schema())
+            if kind in ("neo4j", "bolt"):
+                return stack.enter_context(neo4j_server.empty_neo4j())
             return f"{kind}:///{tmp_path}/{secrets.token_hex(4)}.db"
 
         yield make

@@ -1,7 +1,10 @@
 #!/bin/sh
-# Installs what the tests need beside Python, where it is missing and we may: Chromium and PostgreSQL.
+# Installs what the tests need beside Python, where it is missing and we may: Chromium, PostgreSQL, and Java and
+# Maven, which fetch Neo4j. Outside CI, tests without their server are left out, and say so.
 set -eu
 
+here=$(cd "$(dirname "$0")/.." && pwd)
+status=0
 missing=""
 if ! command -v chromium >/dev/null 2>&1 && ! command -v chromium-browser >/dev/null 2>&1 && [ -z "${CHROMIUM:-}" ]; then
   missing="chromium"
@@ -9,15 +12,36 @@ fi
 if [ -z "${ETHOGRAM_TEST_POSTGRES:-}" ] && ! command -v postgres >/dev/null 2>&1 && ! ls /usr/lib/postgresql/*/bin/postgres >/dev/null 2>&1; then
   missing="$missing postgresql"
 fi
-[ -n "$missing" ] || exit 0
-if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then
-  echo "installing $missing ..."
-  export DEBIAN_FRONTEND=noninteractive
-  # shellcheck disable=SC2086  # a list of packages
-  if apt-get -qq update && apt-get -qq install -y --no-install-recommends $missing >/dev/null; then
-    exit 0
+classpath="$here/build/neo4j.classpath"
+fetch_neo4j=""
+if [ -z "${ETHOGRAM_TEST_NEO4J:-}" ] && ! { [ -s "$classpath" ] && [ "$classpath" -nt "$here/tests/java/pom.xml" ]; }; then
+  fetch_neo4j=yes
+  # The single-file launcher is compiled as it starts, so a JDK and not a JRE.
+  command -v javac >/dev/null 2>&1 || missing="$missing openjdk-17-jdk-headless"
+  command -v mvn >/dev/null 2>&1 || missing="$missing maven"
+fi
+if [ -n "$missing" ]; then
+  if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then
+    echo "installing $missing ..."
+    export DEBIAN_FRONTEND=noninteractive
+    # shellcheck disable=SC2086  # a list of packages
+    { apt-get -qq update && apt-get -qq install -y --no-install-recommends $missing >/dev/null; } || status=1
+  else
+    status=1
+  fi
+  if [ "$status" != 0 ]; then
+    echo "missing for some tests: $missing; install with apt-get, or name CHROMIUM, ETHOGRAM_TEST_POSTGRES and ETHOGRAM_TEST_NEO4J" >&2
   fi
 fi
-echo "missing for some tests: $missing; install with apt-get, or name CHROMIUM and ETHOGRAM_TEST_POSTGRES" >&2
-# Outside CI those tests are left out, and say so.
-[ "${CI:-}" != true ]
+if [ -n "$fetch_neo4j" ] && command -v javac >/dev/null 2>&1 && command -v mvn >/dev/null 2>&1; then
+  echo "fetching Neo4j for the tests, in the background (build/neo4j.log) ..."
+  mkdir -p "$here/build"
+  rm -f "$classpath"
+  : > "$classpath.fetching"
+  (
+    mvn -q -B -f "$here/tests/java/pom.xml" dependency:build-classpath "-Dmdep.outputFile=$classpath.new" \
+      >"$here/build/neo4j.log" 2>&1 </dev/null && mv "$classpath.new" "$classpath"
+    rm -f "$classpath.fetching"
+  ) &
+fi
+[ "$status" = 0 ] || [ "${CI:-}" != true ]

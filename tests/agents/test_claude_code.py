@@ -80,6 +80,30 @@ def test_the_third_same_failure_is_spoken_of_and_the_fourth_is_not(start: Callab
     assert "3 times in a row with the same error" in text_of(answers[2])
 
 
+def test_a_hook_that_is_installed_twice_counts_each_event_once(start: Callable[..., Session]) -> None:
+    session = start()
+    tell = session.tell
+    seconds: list[Told] = []
+
+    def twice(payload: Told) -> Told:
+        first = tell(payload)
+        seconds.append(tell(payload))
+        return first
+
+    session.tell = twice
+    assert [bool(session.fail()) for _ in range(4)] == [False, False, True, False]
+    assert not any(seconds)
+
+
+def test_a_call_id_that_is_used_again_is_another_call(start: Callable[..., Session]) -> None:
+    session = start()
+    answers = []
+    for _ in range(3):
+        session.n = 0
+        answers.append(session.fail())
+    assert [bool(answer) for answer in answers] == [False, False, True]
+
+
 def test_the_ladder_is_climbed_one_rung_after_each_cool_down(start: Callable[..., Session]) -> None:
     session = start()
     session.tell(session.payload("UserPromptSubmit", prompt="Make the parser accept tabs."))

@@ -183,6 +183,20 @@ def test_the_status_of_nothing(folder, quick, capsys):
     assert text.endswith("Internal errors: none\n")
 
 
+def test_the_status_of_a_plugin_that_is_on(folder, quick, capsys):
+    path = folder / ".claude" / "settings.json"
+    path.parent.mkdir()
+    path.write_text(json.dumps({"enabledPlugins": {"other@x": True, "ethogram@ethogram": True}}))
+    (told,) = records(run(capsys, "status", "--json"))
+    assert [item["plugin"] for item in told["installed"]] == ["ethogram@ethogram", None]
+    named = f"installed as the plugin ethogram@ethogram ({path})\n"
+    assert run(capsys, "status").startswith(f"Project: {named}")
+    run(capsys, "install", "claude-code")
+    assert run(capsys, "status").startswith(f"Project: installed, and {named}")
+    path.write_text(json.dumps({"enabledPlugins": {"ethogram@ethogram": False}}))
+    assert run(capsys, "status").startswith("Project: not installed")
+
+
 def test_the_status_of_a_hook_that_works(folder, capsys):
     settings = "hook: {rungs: [nudge, stop], off: [nudge, loop, WebSearch], most: 2}\n"
     trusted_settings(folder, settings, ".ethogram.yaml")

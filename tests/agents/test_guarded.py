@@ -103,6 +103,8 @@ def test_the_state_folder_is_asked_about_wherever_it_is(ask: Ask, tmp_path: Path
         "rm -rf $ETHOGRAM_HOOK_DIR",
         "rm .venv/bin/ethogram",
         "pip uninstall -y ethogram",
+        "claude plugin disable ethogram@ethogram",
+        "claude plugin marketplace rm ethogram",
         "true; " * 50 + "echo x > ethogram.yaml",
         "cat .env > .claude/settings.json",
     ],

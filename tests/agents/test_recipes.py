@@ -13,7 +13,6 @@ from typing import Any
 
 import pytest
 
-from ethogram import RunGuard
 from recipes import EXAMPLES, NAMED, STUCK, TASK, nobody, recipe
 
 STAND_IN = Path(__file__).parent / "claude_stand_in.py"
@@ -32,19 +31,14 @@ def test_each_recipe_is_short_and_has_a_test_here():
 def play_claude(folder: Path, calls: list[dict[str, Any]], ask: Any, rungs: list[str] | None = None) -> Any:
     """What became of calls: the log of the stand-in, and the messages that the SDK gave."""
     module = recipe("claude_agent", "claude_agent_sdk")
-    if rungs:
-        module.RunGuard = lambda **told: RunGuard(**told, rungs=rungs)
     script, log, program = folder / "script.json", folder / "log.json", folder / "claude"
     script.write_text(json.dumps(calls), encoding="utf-8")
     program.write_text(f'#!/bin/sh\nexec "{sys.executable}" "{STAND_IN}" "{script}" "{log}" "$@"\n')
     program.chmod(0o755)
 
     async def run() -> list[Any]:
-        async def prompt():
-            yield {"type": "user", "message": {"role": "user", "content": TASK}}
-
-        options = module.guarded(TASK, ask, cli_path=program, cwd=folder)
-        return [item async for item in module.query(prompt=prompt(), options=options)]
+        started = module.run(TASK, ask, rungs, cli_path=program, cwd=folder)
+        return [item async for item in started]
 
     messages = asyncio.run(run())
     return json.loads(log.read_text(encoding="utf-8")), messages
@@ -112,16 +106,15 @@ def test_the_recipe_for_claude(subtests: pytest.Subtests, tmp_path: Path):
 
 def play_graph(commands: list[str], rungs: list[str] | None = None) -> tuple[Any, Any, Any, list[list[Any]]]:
     """The graph, its thread, what it said, and what the model read each time."""
-    module = recipe("langgraph_agent", "langgraph", "langchain_core")
+    module = recipe("langgraph_agent", "langgraph", "langchain")
     read: list[list[Any]] = []
 
-    class Reader(module.FakeMessagesListChatModel):  # type: ignore[misc, name-defined]
+    class Reader(module.Scripted):  # type: ignore[misc, name-defined]
         def _generate(self, messages: list[Any], *args: Any, **more: Any) -> Any:
             read.append(list(messages))
             return super()._generate(messages, *args, **more)
 
-    model = Reader(responses=module.scripted(commands).responses)
-    graph = module.build(model, [module.bash], RunGuard(task=TASK, rungs=rungs))
+    graph = module.build(module.scripted(commands, Reader), [module.bash], rungs=rungs)
     thread = {"configurable": {"thread_id": "1"}, "recursion_limit": 100}
     return graph, thread, graph.invoke({"messages": [module.HumanMessage(TASK)]}, thread), read
 
@@ -159,10 +152,11 @@ def a_graph_is_stopped_where_somebody_asked_for_that():
     _, _, said, read = play_graph([STUCK] * 6, ["stop"])
     assert len(read) == 3
     assert "__interrupt__" not in said
+    assert "The run was stopped" in said["messages"][-1].content
 
 
 def test_the_recipe_for_langgraph(subtests: pytest.Subtests):
-    recipe("langgraph_agent", "langgraph", "langchain_core")
+    recipe("langgraph_agent", "langgraph", "langchain")
     checks = (
         a_graph_reads_a_nudge_after_the_third_failure_and_goes_on,
         a_graph_at_work_reads_nothing,
@@ -208,8 +202,7 @@ def play_openai(commands: list[str], ask: Any, rungs: list[str] | None = None) -
         def stream_response(self, *given: Any, **more: Any) -> Any:
             raise NotImplementedError
 
-    guard = RunGuard(task=TASK, rungs=rungs)
-    started = module.run(TASK, guard, ask, Scripted(), tracing_disabled=True)
+    started = module.run(TASK, ask, rungs, Scripted(), tracing_disabled=True)
     return asyncio.run(started), read
 
 
@@ -253,7 +246,7 @@ def ask_and_answer(answer: bool):
 def an_agent_is_stopped_where_somebody_asked_for_that():
     with pytest.raises(Exception, match=NAMED) as stopped:
         play_openai([STUCK] * 6, nobody, ["stop"])
-    assert type(stopped.value).__name__ == "Stopped"
+    assert type(stopped.value).__name__ == "RunStopped"
 
 
 def test_the_recipe_for_openai(subtests: pytest.Subtests):

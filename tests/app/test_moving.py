@@ -28,7 +28,7 @@ def exported(url: str, capsys: pytest.CaptureFixture[str]) -> str:
     return capsys.readouterr().out
 
 
-@pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
+@pytest.mark.parametrize("kind", ["sqlite", "postgresql", "neo4j"])
 def test_a_store_is_copied_there_and_back(origin, new_url, capsys, kind):
     there, back = new_url(kind), new_url("sqlite")
     assert main(["store", "copy", origin, there]) == 0

@@ -153,7 +153,11 @@ def test_what_is_written_goes_into_an_analysis_and_holds_no_text(
     assert replayed.returncode == from_lines.returncode == 0, replayed.stderr
     (summary,) = records(replayed, "summary")
     assert summary["evaluated"]["evaluated"] == 12
-    checked = [records(done, "summary")[0]["checked"] for done in (from_lines, replayed)]
+    # Copies are found in texts, of which the written lines have none.
+    checked = [
+        [row for row in records(done, "summary")[0]["checked"] if row["pattern"] != "copied_text"]
+        for done in (from_lines, replayed)
+    ]
     assert checked[0] == checked[1]
 
 

@@ -63,9 +63,9 @@ def test_help_lists_few_commands_by_task(capsys):
     assert frame.main(["--help"]) == 0
     lines = capsys.readouterr().out.splitlines()
     titles = [line for line in lines if line.endswith(":") and not line.startswith(("Usage", " "))]
-    assert titles == ["Options:", "Analyse:", "Live:", "Patterns:", "Store:", "Judge:", "Setup:"]
+    assert titles == ["Options:", "Analyse:", "Live:", "Serve:", "Patterns:", "Store:", "Judge:", "Setup:"]
     commands = frame.build_app().targets
-    assert len(commands) <= 22
+    assert len(commands) <= 30
     assert all(any(line.startswith(f"  {name} ") for line in lines) for name in commands)
 
 

@@ -180,6 +180,7 @@ def test_the_whole_way_from_verdicts_to_a_better_number(world, capsys):
     run("learn", "--accept", code=2)
     assert "undone: too_hot.line" in capsys.readouterr().out
 
+    Path("out").mkdir()
     run("accuracy", "--calibration", "--html", "out/page.html", "--json")
     (table,) = records(capsys.readouterr().out)
     assert (table["verdicts"], table["sufficient"]) == (40, True)

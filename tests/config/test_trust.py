@@ -74,6 +74,8 @@ VALUES: dict[str, Any] = {
     "conversation": {"memory": True},
     "risk": {"floor": 0.0},
     "learning": {"automatic": True},
+    "metrics": {"prefix": "mine"},
+    "graph": {"labels": {"Subject": "Agent"}},
     "calibration": False,
 }
 """A value for every setting that differs from the default."""

@@ -35,7 +35,8 @@ SOME_OPTIONS = [
     ),
 ]
 TEXTS = ["", "Why?", "so", "x" * 5000, "你好吗？", "\0\ud800", "see a.org/?b=1"]
-SCORED = {"session_position": 2.0, "compassion": 0.5, "emotional": 0.7}
+TEXTS += ["You lied to us.", "Could you send me 200 dollars?", "Here is the money."]
+SCORED = {"session_position": 2.0, "compassion": 0.5, "emotional": 0.7, "manipulation": 0.4}
 VALUES = [None, True, -1, 0, 3.5, float("nan"), 10**400, "", "Europe/Paris", "../etc", [1], {"a": 1}]
 OF_RUNS = {
     "role": ["assistant", "user"],

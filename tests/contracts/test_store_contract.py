@@ -20,7 +20,8 @@ from ethogram.store.schema import PORTABLE
 from ethogram.store.scores import Scored
 from ethogram.usage.records import UsageLook
 
-NAMES = registry.stores.names()
+NAMES = sorted({store: name for name, store in registry.stores.items()}.values())
+"""One name of each store: some have several."""
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 HOUR = timedelta(hours=1)
 

@@ -520,7 +520,7 @@ FAULTS = (
         "                lacking |= codes < 0\n",
         "",
         "threshold",
-        0,
+        2,
     ),
     Fault(
         "positions in the whole history are those in this one",

@@ -40,7 +40,8 @@ def test_large_bodies_and_bombs_are_refused(start: Start) -> None:
 
 @pytest.mark.parametrize(
     ("body", "encoding", "status"),
-    [(b"no gzip", "gzip", 400), (gzip.compress(b"{}")[:-6], "gzip", 400), (b"{}", "br", 415)],
+    [(b"no gzip", "gzip", 400), (gzip.compress(b"{}", mtime=0)[:-6], "gzip", 400), (b"{}", "br", 415)],
+    ids=["no gzip", "cut", "brotli"],
 )
 def test_damaged_bodies_are_refused(client: httpx.Client, body: bytes, encoding: str, status: int) -> None:
     answer = client.post("/v1/events", content=body, headers={"Content-Encoding": encoding})

@@ -50,7 +50,7 @@ _ETHOGRAM = rf"\bethogram(?:\.__main__)?{_NEXT}"
 _COMMAND = Rule(
     rf"{_ETHOGRAM}(?:(?:config|store){_NEXT})?(?:trust|mute|learn|purge)\b"
     rf"|{_ETHOGRAM}hook\b(?!['\"]?,?\s+['\"]?(?:status|report|replay)\b)"
-    r"|\b(?:uninstall|remove)\s(?:[^\n;|&]{0,80}\s)?ethogram\b",
+    r"|\b(?:uninstall|remove|disable|marketplace\s+rm)\s(?:[^\n;|&]{0,80}\s)?ethogram\b",
 )
 """Commands of ethogram that change the monitoring or feed the hook; and its removal."""
 _WORD = Rule(r"[^\s'\"`()\[\]{}<>|;&,=]{1,200}")

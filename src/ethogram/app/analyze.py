@@ -118,13 +118,14 @@ def load_library(patterns: Sequence[str | Path] | str | Path | None, settings: S
 
 def _with_combinations(library: Library, settings: Settings) -> Library:
     """The library with the combinations of which every part is enabled by name."""
-    combinations = overlaid_patterns(settings, ["combination/*"], any_status=True, examples=False)
+    every = overlaid_patterns(settings, any_status=True, examples=False)
     own = [
         name
-        for name in combinations.chosen
-        if (file := combinations.files[name]).status != "retired"
+        for name, file in every.files.items()
+        if (parts := {base_pattern(part) for part in parts_of(file)})
+        and file.status != "retired"
         and name not in library.chosen
-        and {base_pattern(part) for part in parts_of(file)} <= {*library.chosen}
+        and parts <= {*library.chosen}
     ]
     if not own:
         return library

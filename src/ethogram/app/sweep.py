@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from datetime import datetime
 
@@ -22,11 +22,12 @@ from ..language.program import Program
 from ..models import Detection, Event, format_time, micros, rank, stable_hash
 from ..models.detection import STANDING
 from ..models.mute import Mute
-from ..models.slotted import dataclass, replace
+from ..models.slotted import dataclass, field, replace
 from ..patterns.library import Library
 from ..signals import Options, plan
 from ..store.records import Change, Held, Store, SubjectRow, Swept, SweptDetection, Who
 from .changes import compare
+from .inside import InsideSearch
 from .readings import Copies, has_bare_steps, needed, reads_steps, reads_text, said_again, scored_events
 from .stored_events import chunks, mutes_in, not_read
 
@@ -64,6 +65,8 @@ class Sweep:
     muted: tuple[Change, ...] = ()
     without_text: tuple[str, ...] = ()
     """Patterns that read texts, or steps of runs, where the store keeps none: they cannot match."""
+    outside: Mapping[str, str] = field(default_factory=dict)
+    """With `inside`: patterns whose events were read all the same, and why."""
 
     def summary(self) -> SweepRecord:
         """What was looked at, and how many changes of each kind there were."""
@@ -159,20 +162,22 @@ def sweep(
     settings: Settings | None = None,
     since: datetime | None = None,
     min_events: int = 1,
+    inside: bool = False,
     progress: Callable[[int, int], None] | None = None,
 ) -> Sweep:
     """What changed since the last sweep; it is in the store before this returns.
 
     Looks at subjects with something new, and with a silence that is due by `as_of`; with `since`, at all with
     an event from then on. The caller reports the changes, then calls `store.mark_reported`. `clock` is for
-    the lock; `as_of` may not be more than `settings.max_future` ahead of it.
+    the lock; `as_of` may not be more than `settings.max_future` ahead of it. `inside`: the server of the
+    store finds who has matches, where it can, and only their events are read.
     """
     settings = settings or Settings()
     job = SweepJob.of(store, library, settings, as_of)
     _check_moment(as_of, store.last_sweep(), clock(), settings.max_future)
     lock = store.lock("sweep", clock())
     try:
-        return _sweep(job, lock, clock, since, min_events, progress)
+        return _sweep(job, lock, clock, since, min_events, inside, progress)
     finally:
         store.unlock(lock)
 
@@ -217,6 +222,7 @@ def _sweep(
     clock: Clock,
     since: datetime | None,
     min_events: int,
+    inside: bool,
     progress: Callable[[int, int], None] | None,
 ) -> Sweep:
     store, as_of = job.store, job.as_of
@@ -229,11 +235,13 @@ def _sweep(
     if sources != pending:
         store.save_state(PENDING, job.selection, json.dumps(sorted(sources)).encode(), clock())
     alone = [program for program in job.programs if not reaches_others(program, job.programs)]
+    search = InsideSearch(store, alone, as_of, job.settings.scorers) if inside else None
     done = events = lacking = 0
     bare_runs = False
     copies = job.copies(touched)
     for chunk in chunks(touched):
-        seen = job.events_of(chunk, copies)
+        read, unjudged = (chunk, 0) if search is None else search.narrow(chunk)
+        seen = job.events_of(read, copies)
         bare_runs = bare_runs or has_bare_steps(seen)
         result = find(alone, seen, as_of=as_of)
         saved = store.detections(
@@ -243,7 +251,12 @@ def _sweep(
         due = next_due(alone, seen, as_of, CAP)
         swept = [Swept(item.who, item.changed, due.get(item.who)) for item in chunk]
         job.save(changes, swept, lock, clock())
-        done, events, lacking = done + len(chunk), events + len(seen), lacking + len(result.insufficient)
+        checked = len(seen) if read is chunk else sum(item.events for item in chunk)
+        done, events, lacking = (
+            done + len(chunk),
+            events + checked,
+            lacking + unjudged + len(result.insufficient),
+        )
         if progress is not None:
             progress(done, len(touched))
     sweep_contagion(job, sources, lock, clock)
@@ -255,7 +268,15 @@ def _sweep(
     if blind and any(event.text for event in store.events(until=as_of, ordered=False, with_text=True)):
         blind = set()
     blind |= {item.name for item in chosen if bare_runs and reads_steps(item)}
-    return Sweep(as_of, tuple(store.unreported()), done, events, lacking, without_text=tuple(sorted(blind)))
+    return Sweep(
+        as_of,
+        tuple(store.unreported()),
+        done,
+        events,
+        lacking,
+        without_text=tuple(sorted(blind)),
+        outside={} if search is None else search.outside,
+    )
 
 
 def _with_copies(event: Event, copies: Copies) -> Event:

@@ -27,13 +27,6 @@ COMMANDS: Mapping[str, Mapping[str, Target]] = {
         "why": "why:why",
     },
     "Live": {
-        "serve": "serve:serve",
-        "keys": Group(
-            "Make, list and remove API keys of a service.",
-            new="serve:new",
-            list="serve:list_",
-            remove="serve:remove",
-        ),
         "watch": "watch:watch",
         "sweep": "sweep:sweep",
         "hook": Group(
@@ -61,6 +54,17 @@ COMMANDS: Mapping[str, Mapping[str, Target]] = {
                 check="usage:check_key",
             ),
         ),
+    },
+    "Serve": {
+        "serve": "serve:serve",
+        "proxy": "proxy:proxy",
+        "keys": Group(
+            "Make, list and remove API keys of a service.",
+            new="serve:new",
+            list="serve:list_",
+            remove="serve:remove",
+        ),
+        "doctor": "doctor:doctor",
     },
     "Patterns": {
         "patterns": Group(
@@ -95,6 +99,7 @@ COMMANDS: Mapping[str, Mapping[str, Target]] = {
         "store": Group(
             "Import, inspect, copy, export and purge stored events.",
             import_="store:import_files",
+            init="graph:init",
             info="store:info",
             history="questions:history",
             who="questions:who",
@@ -114,7 +119,6 @@ COMMANDS: Mapping[str, Mapping[str, Target]] = {
     },
     "Setup": {
         "demo": "demo:demo",
-        "doctor": "doctor:doctor",
         "config": Group(
             "Show settings and their origins, schemas, and trusted files.",
             show="config:show",
@@ -131,11 +135,14 @@ COMMANDS: Mapping[str, Mapping[str, Target]] = {
     },
 }
 """Panel of the help -> command -> its function, as `module:function`."""
+ALIASES: Mapping[tuple[str, ...], tuple[str, ...]] = {("graph", "init"): ("store", "init")}
+"""Names of commands in other designs."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; the exit code (see cli/errors.py). `argv` defaults to the command line's."""
-    return run(build_app, "ethogram", list(sys.argv[1:] if argv is None else argv))
+    args = list(sys.argv[1:] if argv is None else argv)
+    return run(build_app, "ethogram", [*ALIASES.get(tuple(args[:2]), tuple(args[:2])), *args[2:]])
 
 
 def run(build: Callable[[], click.Command], name: str, args: list[str]) -> int:

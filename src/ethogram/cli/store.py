@@ -14,7 +14,7 @@ from ..files.sqlite import create
 from ..report.stores import copied_lines, imported_lines, info_lines, mentions_line, purged_lines
 from ..report.wording import plural
 from ..store import Store, open_store
-from ..store.records import TALKS, Purged
+from ..store.records import TALK_SOURCES, Purged
 from ..usage.pseudonym import read_keys
 from ..usage.tables import Removed
 from . import options as o
@@ -254,7 +254,7 @@ def subject_records(
         name = stored_name(opened, subject, key)
         of = stored_source(opened, source, key) or None
         rows = [row.who for row in (*opened.subjects(name, of), *opened.detected_subjects(name, of))]
-        states = opened.states_of(name) if source in ("", TALKS) else []
+        states = opened.states_of(name) if source in ("", *TALK_SOURCES) else []
         action = "export" if rows or states else "unknown"
         note_looks(opened, action, [name], at=o.now(), who=who, why=why, subject=subject)
         for event in opened.events(rows) if rows else ():

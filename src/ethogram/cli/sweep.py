@@ -47,6 +47,7 @@ def sweep(
     reset_clock: Annotated[
         bool, o.opt("Forget sweeps recorded ahead of the clock.", "--reset-clock")
     ] = False,
+    inside: Annotated[bool, o.opt("Match in Neo4j; read only subjects with matches.", "--inside")] = False,
     scorers: o.Scorers = o.NONE,
     evaluator: Annotated[
         str, o.opt("Score stored texts first: local, openai, ...", metavar="NAME", panel=o.SCORING)
@@ -86,6 +87,12 @@ def sweep(
                     settings=settings,
                     since=o.moment(since, "--since"),
                     min_events=min_events,
+                    inside=inside,
+                )
+            if done.outside:
+                reasons = "; ".join(f"{name}: {reason}" for name, reason in sorted(done.outside.items()))
+                write_line(
+                    f"Events were read for {plural(len(done.outside), 'pattern')}: {reasons}", to=sys.stderr
                 )
             failing, done, shown = muted(done, options.mutes(loaded, untrusted=True), opened)
             done = with_probabilities(done, opened, settings)

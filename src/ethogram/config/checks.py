@@ -305,6 +305,13 @@ def version_or_file(value: Any, place: Place, report: Report) -> Any:
     return text(value, place, report)
 
 
+def label(value: Any, place: Place, report: Report) -> Any:
+    """A label or relationship type of a graph."""
+    if isinstance(value, str) and re.fullmatch(r"[A-Za-z][A-Za-z0-9_]{0,63}", value):
+        return value
+    return wrong(value, "letters, digits and underscores, like Agent", place, report)
+
+
 def region(value: Any, place: Place, report: Report) -> Any:
     """A country or a part of it."""
     from ..usage.helpline import REGION  # takes a tenth of a second, and few people set it

@@ -15,7 +15,15 @@ from msgspec import UNSET, Meta, UnsetType
 
 from ..chat.records import SIGNALS
 from ..fields import InputStruct, Ratio, Rung, Severity, Status, one_of
-from ..models.constants import FUSION_WEIGHTS, NORMALIZATION, RESOURCES, SEVERITY_WEIGHTS, USAGE_KINDS
+from ..models.constants import (
+    FUSION_WEIGHTS,
+    GRAPH_LABELS,
+    GRAPH_TYPES,
+    NORMALIZATION,
+    RESOURCES,
+    SEVERITY_WEIGHTS,
+    USAGE_KINDS,
+)
 from ..models.limits import Limits
 from ..models.severity import SEVERITIES
 from ..models.slotted import dataclass, field
@@ -75,6 +83,7 @@ VersionOrFile = Annotated[
     checks.version_or_file,
     Meta(extra_json_schema={"type": ["integer", "string"], "minimum": 0, "pattern": r"\S"}),
 ]
+Label = Annotated[str, checks.label, Meta(pattern="^[A-Za-z][A-Za-z0-9_]{0,63}$")]
 Option = Annotated[
     Any, checks.option, Meta(extra_json_schema={"type": ["string", "number", "boolean", "object"]})
 ]
@@ -140,6 +149,13 @@ class ConversationSettings(InputStruct, forbid_unknown_fields=True):
     """Whether risk is remembered across conversations."""
     evaluator_wait: Duration = 3_000_000
     """For how long a question to an evaluator is sent again where its server fails."""
+
+
+class GraphSettings(InputStruct, forbid_unknown_fields=True):
+    """How a graph in Neo4j is made; docs/graph.md."""
+
+    labels: Annotated[Mapping[str, Label], checks.Keys(*GRAPH_LABELS, *GRAPH_TYPES)] = MappingProxyType({})
+    """Other names for labels and relationship types, such as {Subject: Agent}."""
 
 
 class RiskSettings(InputStruct, forbid_unknown_fields=True):
@@ -209,6 +225,7 @@ def defaults_of(section: type[InputStruct]) -> Mapping[str, Any]:
 HOOK = defaults_of(HookSettings)
 USAGE = defaults_of(UsageSettings)
 CONVERSATION = defaults_of(ConversationSettings)
+GRAPH = defaults_of(GraphSettings)
 METRICS = defaults_of(MetricsSettings)
 RISK = defaults_of(RiskSettings)
 LEARNING = defaults_of(LearningSettings)
@@ -293,6 +310,8 @@ class Settings:
         default_factory=lambda: dict(CONVERSATION)
     )
     """The risk of conversations: the embedder, how much each signal counts, how quickly risk is forgotten."""
+    graph: Annotated[Mapping[str, Any], GraphSettings] = field(default_factory=lambda: dict(GRAPH))
+    """Stores in Neo4j: the names of labels and relationship types."""
     risk: Annotated[Mapping[str, Any], RiskSettings] = field(default_factory=lambda: dict(RISK))
     """How detections add up to a risk: what each severity weighs, how fast it fades, the floor."""
     learning: Annotated[Mapping[str, Any], LearningSettings] = field(default_factory=lambda: dict(LEARNING))

@@ -1,1 +1,1 @@
-"""Other people's tools: what they call, and what they are sent."""
+"""Integrations: one module for each framework or service, imported by its own name."""

@@ -39,3 +39,6 @@ MAX_RESULT = 20_000
 """Maximum characters of a tool's result, a thought and each text in the arguments."""
 MAX_ERROR = 2_000
 """Maximum characters of a tool's error."""
+GRAPH_LABELS = ("Subject", "Message", "Pattern", "Indicator", "Trait", "Dimension")
+GRAPH_TYPES = ("SENT", "PRECEDES", "EXHIBITS_PATTERN", "SHOWS", "OF", "CONFIRMS")
+"""Labels and relationship types of a graph that may have other names; the rest is the store's own."""

@@ -7,11 +7,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import pairwise
+from urllib.parse import quote
 
 from markupsafe import Markup
 
-from ..app.traces import Trace, Traces
-from ..models import SEVERITIES, Detection, Evidence, highest, micros, moment, rank, stable_hash
+from ..app.traces import MOST, Trace, Traces, thin
+from ..models import SEVERITIES, Detection, Event, Evidence, highest, micros, moment, rank, stable_hash
 from ..models.timestamps import SECOND
 from .svg import join, mark, number, percent, tag
 from .wording import by_severity, clean, pairs_text, plural, span, stamp, title_of, value_text
@@ -75,6 +76,10 @@ class Axis:
         """Percent of the width."""
         share = (micros(at) - self.start) / (self.end - self.start)
         return MARGIN + (100 - 2 * MARGIN) * min(max(share, 0.0), 1.0)
+
+    def has(self, at: datetime) -> bool:
+        """Whether a time lies between the ends."""
+        return self.start <= micros(at) <= self.end
 
 
 def axis_of(moments: list[datetime], *, timed: bool = True) -> Axis:
@@ -157,17 +162,52 @@ def grouped(detections: Sequence[Detection]) -> list[tuple[Who, tuple[Detection,
     return [(who, tuple(by_subject[who])) for who in sorted(by_subject, key=gravity)]
 
 
+def overlaps(detection: Detection, period: tuple[datetime, datetime]) -> bool:
+    """Whether a detection or a piece of its evidence lies in a period, both ends included."""
+    times = [detection.opened_at, *(evidence.at for evidence in detection.evidence)]
+    return min(times) <= period[1] and (detection.closed_at is None or detection.closed_at >= period[0])
+
+
+def quiet_traces(who: Who, events: Sequence[Event]) -> Traces:
+    """The times and numbers of a subject's events, where there are no detections."""
+    points: dict[str, list[tuple[datetime, float, bool]]] = {}
+    for event in events:
+        for name, value in event.readings.items():
+            if isinstance(value, (int, float)):
+                points.setdefault(name, []).append((event.at, float(value), False))
+    lines = []
+    for name, own in sorted(points.items()):
+        shown = tuple((at, value) for at, value, _ in thin(own, MOST))
+        lines.append(Trace(*who, {}, name, shown, len(own)))
+    times = [(event.at, False) for event in events]
+    untimed = frozenset({who[0]} if any(not event.timed for event in events) else ())
+    return Traces(tuple(lines), {who: tuple(at for at, _ in thin(times, MOST))}, untimed=untimed)
+
+
 def card(
-    who: Who, detections: Sequence[Detection], traces: Traces, as_of: datetime, most: int, index: int
+    who: Who,
+    detections: Sequence[Detection],
+    traces: Traces,
+    as_of: datetime,
+    most: int,
+    index: int,
+    period: tuple[datetime, datetime] | None = None,
+    note: str = "",
+    page: str = "",
 ) -> Markup:
-    """One subject: its detections with at most so much evidence each, and what lies behind them."""
+    """One subject: its detections with at most so much evidence each, and what lies behind them.
+
+    `period` limits the axis; `note` stands under the chart. `page` is the address of the page of a detection
+    without its id; without it points lead to rows of the same page.
+    """
     source, subject = who
     end, moments = traces.as_of.get(source, as_of), traces.moments.get(who, ())
     proofs = [evidence.at for detection in detections for evidence in detection.evidence]
     ends = [at for detection in detections for at in (detection.opened_at, detection.closed_at or end)]
-    axis = axis_of([*moments, *ends, *proofs], timed=source not in traces.untimed)
+    timed = source not in traces.untimed
+    axis = axis_of(list(period) if period else [*moments, *ends, *proofs], timed=timed)
     marks = ticks(axis)
-    rows = [lane(own, axis, end, most) for own in by_pattern(detections)]
+    rows = [lane(own, axis, end, most, page) for own in by_pattern(detections)]
     signals: dict[str, list[Trace]] = {}
     for trace in traces.lines:
         if (trace.source, trace.subject) == who:
@@ -179,14 +219,18 @@ def card(
     if len(signals) > SIGNALS:
         left = ", ".join(clean(name) for name in sorted(signals)[SIGNALS:])
         rows.append(tag("p", f"Not drawn: {clean(left)}", class_="note"))
-    facts = [by_severity(detections)]
+    if note:
+        rows.append(tag("p", note, class_="note"))
+    facts = [by_severity(detections) or "no detections"]
     if moments:
         facts.append(span(moments[0], moments[-1], timed=axis.timed))
     if source != "input":
         facts.append(clean(source, 60))
-    severity = highest(*(detection.severity for detection in detections))
-    head = tag("h3", mark(severity), tag("bdi", clean(subject, 80)), tag("small", " · ".join(facts)))
-    return tag("section", head, tag("div", *rows, class_="rows"), class_="subject", data_subject=index)
+    marks_of = [mark(highest(*(detection.severity for detection in detections)))] if detections else []
+    head = tag("h3", *marks_of, tag("bdi", clean(subject, 80)), tag("small", " · ".join(facts)))
+    ends_of = {"data_from": axis.start // 1000, "data_to": axis.end // 1000} if period else {}
+    drawn = tag("div", *rows, class_="rows", **ends_of)
+    return tag("section", head, drawn, class_="subject", data_subject=index)
 
 
 def by_pattern(detections: Sequence[Detection]) -> list[list[Detection]]:
@@ -220,7 +264,7 @@ POINTS = 120
 """Drawn in one lane at most."""
 
 
-def lane(detections: Sequence[Detection], axis: Axis, as_of: datetime, rows: int) -> Markup:
+def lane(detections: Sequence[Detection], axis: Axis, as_of: datetime, rows: int, page: str = "") -> Markup:
     """One row of the chart: all episodes of one pattern."""
     first, drawn = detections[0], list(detections[:EPISODES])
     room, episodes = POINTS, []
@@ -229,13 +273,17 @@ def lane(detections: Sequence[Detection], axis: Axis, as_of: datetime, rows: int
         y = ROW * row + ROW / 2
         points = []
         for index, evidence in shown_evidence(detection, rows)[:room]:
+            if not axis.has(evidence.at):
+                continue
             x, when = percent(axis.place(evidence.at)), stamp(evidence.at, timed=axis.timed)
             words = f"{clean(evidence.step, 40)}, {when}, event {clean(evidence.event, 60)}"
             if evidence.readings:
                 words += f": {pairs_text(evidence.readings)}"
             reach = tag("circle", class_="reach", cx=x, cy=y, r=11)
             shape = tag("use", href=f"#mark-{detection.severity}", x=x, y=y)
-            link = {"class_": "point", "href": f"#{detection_anchor(detection)}-{index}", "tabindex": 0}
+            place = f"#{detection_anchor(detection)}-{index}"
+            href = f"{page}{quote(detection.id, safe='')}{place}" if page else place
+            link = {"class_": "point", "href": href, "tabindex": 0}
             points.append(tag("a", reach, shape, **link, role="link", aria_label=clean(words, 160)))
         room -= len(points)
         episodes.append(episode(detection, axis, y, as_of, points))
@@ -316,7 +364,7 @@ def line(signal: str, traces: Sequence[Trace], detections: Sequence[Detection], 
     for detection in detections:
         for evidence in detection.evidence:
             value = evidence.readings.get(signal)
-            if isinstance(value, (int, float)):
+            if isinstance(value, (int, float)) and axis.has(evidence.at):
                 severities[evidence.at, float(value)] = detection.severity
     # Where the evidence lies on the line.
     proofs = [

@@ -53,7 +53,11 @@ def watched_lines(facts: Record) -> Iterator[str]:
 def status_lines(status: Record) -> Iterator[str]:
     """The whole status."""
     for place in status["installed"]:
-        yield f"{place['scope'].capitalize()}: {INSTALLED[place['installed']]} ({place['path']})"
+        installed = INSTALLED[place["installed"]]
+        if place["plugin"]:
+            also = ", and " if place["command"] else ""
+            installed = f"{installed if also else ''}{also}installed as the plugin {clean(place['plugin'])}"
+        yield f"{place['scope'].capitalize()}: {installed} ({place['path']})"
         if fault := place["fault"]:
             where = ":".join(str(part) for part in (fault["line"], fault["column"]) if part)
             yield f"  {where + ': ' if where else ''}{fault['message']}"

@@ -90,8 +90,8 @@ POINTS = 400
 """Turns that get a point of their own."""
 
 
-def curve(risks: Sequence[float], modes: Sequence[str]) -> Markup:
-    """The risk over the turns, on bands of the modes."""
+def curve(risks: Sequence[float], modes: Sequence[str], links: Sequence[str] = ()) -> Markup:
+    """The risk over the turns, on bands of the modes; `links` are where the points of the turns lead to."""
     width, last = 1000 - LABELS, max(1, len(risks) - 1)
     places = [(width * k / last, CURVE * (1 - risk)) for k, risk in enumerate(risks)]
     line = tag("polyline", points=" ".join(f"{number(x)},{number(y)}" for x, y in places))
@@ -100,7 +100,8 @@ def curve(risks: Sequence[float], modes: Sequence[str]) -> Markup:
         for turn, (x, y) in enumerate(places, start=1):
             mode = modes[turn - 1]
             title = tag("title", f"turn {turn}: {mode} {risks[turn - 1]:.2f}")
-            dots.append(tag("circle", title, cx=x, cy=y, r=3, class_=f"l-{SEVERITY_OF[mode]}"))
+            dot = tag("circle", title, cx=x, cy=y, r=3, class_=f"l-{SEVERITY_OF[mode]}")
+            dots.append(tag("a", dot, href=links[turn - 1], aria_label=f"turn {turn}") if links else dot)
     words = f"Risk over {plural(len(risks), 'turn')}, from {risks[0]:.2f} to {risks[-1]:.2f}"
     box = f"0 0 1000 {CURVE}"
     bands: list[Markup] = []
@@ -111,7 +112,8 @@ def curve(risks: Sequence[float], modes: Sequence[str]) -> Markup:
         if floor:
             bands.append(tag("line", x1=0, x2=width, y1=bottom, y2=bottom, class_="edge"))
         bands.append(tag("text", mode, x=width + 8, y=top + height / 2 + 4))
-    return tag("svg", *bands, line, *dots, class_="curve", viewBox=box, role="img", aria_label=words)
+    role = "group" if links else "img"
+    return tag("svg", *bands, line, *dots, class_="curve", viewBox=box, role=role, aria_label=words)
 
 
 # --- calibration ----------------------------------------------------------------------------

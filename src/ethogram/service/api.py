@@ -275,7 +275,11 @@ async def purge(request: Request, service: Running, key: CanAdmin) -> Response:
         note_looks(service.store, "purge", [None], at=service.now(), who=person_of(key), why=body.why)
         return service.store.purge(subject=whose, before=body.before, redact=body.redact)
 
-    return json_response((await run_in_threadpool(remove)).to_dict())
+    desk = request.app.state.chat_desk
+    desk.forget(body.subject)
+    removed = await run_in_threadpool(remove)
+    desk.forget(body.subject)  # what came meanwhile
+    return json_response(removed.to_dict())
 
 
 @router.get("/export")

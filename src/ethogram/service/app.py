@@ -14,7 +14,20 @@ from starlette.responses import PlainTextResponse, RedirectResponse, Response
 
 from .. import __version__
 from ..errors import EthogramError
-from . import api, pages, pages_more, stream
+from . import (
+    api,
+    chat_routes,
+    otlp,
+    pages,
+    pages_chats,
+    pages_detection,
+    pages_inbox,
+    pages_more,
+    pages_people,
+    pages_runs,
+    pages_subject,
+    stream,
+)
 from .guard import Guard, Refused, error_response, explain
 from .html import render
 from .routes import CanRead
@@ -27,6 +40,7 @@ def create_app(service: Service) -> FastAPI:
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         yield
+        app.state.chat_desk.close()
         service.close()
 
     # Its own pages of documentation load scripts from elsewhere.
@@ -39,8 +53,21 @@ def create_app(service: Service) -> FastAPI:
     # Before the API, whose /detections/{id} would take its path.
     app.include_router(stream.router)
     app.include_router(api.router)
-    app.include_router(pages.router)
-    app.include_router(pages_more.router)
+    app.state.chat_desk = chat_routes.ChatDesk(service)
+    app.include_router(chat_routes.router)
+    app.state.live_runs = otlp.live_runs(service)
+    app.include_router(otlp.router)
+    for family in (
+        pages,
+        pages_inbox,
+        pages_detection,
+        pages_subject,
+        pages_runs,
+        pages_chats,
+        pages_people,
+        pages_more,
+    ):
+        app.include_router(family.router)
 
     @app.get("/healthz", response_class=PlainTextResponse)
     def healthy() -> str:

@@ -14,6 +14,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ..errors import BadInput, Conflict, EthogramError
 from .keys import ROLES, ApiKey
+from .options import ServeOptions
 from .state import Service, log
 from .writer import Busy
 
@@ -24,7 +25,8 @@ POLICY = (
 HEADERS = (
     (b"content-security-policy", POLICY.encode()),
     (b"x-content-type-options", b"nosniff"),
-    (b"referrer-policy", b"no-referrer"),
+    # Not no-referrer: then a browser would not say of our own forms where they come from.
+    (b"referrer-policy", b"same-origin"),
     (b"cross-origin-opener-policy", b"same-origin"),
 )
 COOKIE = "ethogram_key"
@@ -84,7 +86,7 @@ class Guard:
             await send(message)
 
         try:
-            self._check(Request(scope))
+            check_request(Request(scope), self._service.options)
         except Refused as refused:
             await explain(refused)(scope, receive, send_with_headers)
             self._service.metrics.refused.labels(refused.code).inc()
@@ -97,20 +99,22 @@ class Guard:
             labels = (route, scope["method"] if route != "none" else "", str(status))
             self._service.metrics.latency.labels(*labels).observe(monotonic() - begun)
 
-    def _check(self, request: Request) -> None:
-        host = request.headers.get("host", "")
-        name = host.rpartition(":")[0] if ":" in host.rpartition("]")[2] else host
-        if name.strip("[]").lower() not in self._service.options.known_hosts:
-            raise Refused(421, "unknown_host", f"this service is not known as {host!r:.80}; see --allow-host")
-        if request.method not in SAFE:
-            # A browser says where a request comes from; other programs do not, and need no protection.
-            site = request.headers.get("sec-fetch-site", "none")
-            origin = request.headers.get("origin")
-            if site not in ("same-origin", "none") or (origin and origin.partition("://")[2] != host):
-                raise Refused(403, "cross_site", "a page of another site may not do this")
-        length = request.headers.get("content-length", "0")
-        if not length.isdecimal() or int(length) > self._service.options.body_bytes:
-            raise too_large(self._service.options.body_bytes)
+
+def check_request(request: Request, options: ServeOptions) -> None:
+    """Refused where a request is for another host, from a page of another site, or too large."""
+    host = request.headers.get("host", "")
+    name = host.rpartition(":")[0] if ":" in host.rpartition("]")[2] else host
+    if name.strip("[]").lower() not in options.known_hosts:
+        raise Refused(421, "unknown_host", f"this service is not known as {host!r:.80}; see --allow-host")
+    if request.method not in SAFE:
+        # A browser says where a request comes from; other programs do not, and need no protection.
+        site = request.headers.get("sec-fetch-site", "none")
+        origin = request.headers.get("origin")
+        if site not in ("same-origin", "none") or (origin and origin.partition("://")[2] != host):
+            raise Refused(403, "cross_site", "a page of another site may not do this")
+    length = request.headers.get("content-length", "0")
+    if not length.isdecimal() or int(length) > options.body_bytes:
+        raise too_large(options.body_bytes)
 
 
 def too_large(most: int) -> Refused:

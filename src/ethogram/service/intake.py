@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from io import BytesIO
 from typing import Any, NamedTuple
@@ -17,7 +17,7 @@ from ..ingest.batch import Place
 from ..ingest.collector import Collector, latest_time
 from ..ingest.errors import Unreadable
 from ..ingest.event_parser import Rules
-from ..ingest.format import choose
+from ..ingest.format import Record, choose
 from ..ingest.formats.json_array import JsonArray
 from ..ingest.formats.jsonl import JsonLines
 from ..ingest.reader import STDIN, InputFile, open_file, records_of
@@ -50,6 +50,8 @@ class Received(NamedTuple):
     repeated: int
     skipped: Mapping[str, int]
     faults: tuple[Fault, ...] = ()
+    first_wins: bool = False
+    """Leave out events whose id the store has with other content, instead of refusing them all."""
 
 
 class RequestCollector(Collector):
@@ -98,8 +100,7 @@ class Intake:
     ) -> Received:
         """The events of a body in any format that files may have; BadEvents with all its faults."""
         limits = Limits(**self._settings.limits)
-        latest = latest_time(now, self._settings.max_future)
-        rules = Rules(limits, self._kinds, ranges=self._ranges, latest=latest)
+        rules = self._rules(limits, now)
         collector = RequestCollector(source, rules, kinds, now)
         file = InputFile(STDIN, named=True)
         named = InputFile(BODY, named=True)
@@ -111,6 +112,22 @@ class Intake:
                     collector.add_record(Place(0, line, BODY), value, column)
         except Unreadable as error:
             collector.add_fault(place, str(error))
+        return self._received(collector, skip_bad=skip_bad)
+
+    def collect(
+        self, records: Iterable[Record], kinds: Kinds, *, source: str, now: datetime, skip_bad: bool = False
+    ) -> Received:
+        """The events of lines that an adapter made; of two with one id, here or in the store, the first."""
+        collector = RequestCollector(source, self._rules(Limits(**self._settings.limits), now), kinds, now)
+        for line, value, column in records:
+            collector.add_record(Place(0, line, BODY), value, column)
+        return self._received(collector, skip_bad=skip_bad)._replace(first_wins=True)
+
+    def _rules(self, limits: Limits, now: datetime) -> Rules:
+        latest = latest_time(now, self._settings.max_future)
+        return Rules(limits, self._kinds, ranges=self._ranges, latest=latest)
+
+    def _received(self, collector: RequestCollector, *, skip_bad: bool) -> Received:
         batch = collector.batch(1)
         if batch.bad_count and not skip_bad:
             raise BadEvents(batch.bad, more=batch.bad_count - len(batch.bad))

@@ -14,7 +14,8 @@ from ..config import Settings
 from ..config.settings import METRICS
 from ..patterns.library import Library
 from ..store import open_store
-from ..store.records import Added, Change
+from ..store.records import Added, Change, Who
+from ..store.windows import Contacts
 from .intake import Intake
 from .keys import ApiKey, KeyRing
 from .metrics import Metrics
@@ -42,6 +43,8 @@ class Service:
         self.metrics = Metrics(prefix, self.library.chosen)
         self.last_report: Report | None = None
         self.is_closing = False
+        self.contacts: dict[Who, tuple[int, Contacts]] = {}
+        """Contacts of subjects that pages showed, with the state of the source they are of."""
         self._listeners: list[Listener] = []
         self._lock = threading.Lock()
         self.writer = Writer(

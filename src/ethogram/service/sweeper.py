@@ -94,6 +94,11 @@ class Sweeper:
     def is_alive(self) -> bool:
         return self._process is not None and self._process.is_alive()
 
+    @property
+    def is_busy(self) -> bool:
+        """Whether something came that was not looked at yet."""
+        return self._is_woken or self._is_dirty
+
     def wake(self) -> None:
         """Say that something came. At most one message is under way, so that the pipe never fills."""
         with self._lock:

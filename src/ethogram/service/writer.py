@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 from ..errors import BadEvents, EthogramError
-from ..store.records import Added, Staged, Store
+from ..store.records import Added, Clashes, Staged, Store
 from .intake import Kinds, Received
 
 AT_ONCE = 5_000
@@ -53,6 +53,11 @@ class Writer:
     def waiting(self) -> int:
         """Events that wait to be written."""
         return self._waiting
+
+    def check_room(self) -> None:
+        """Busy where so many wait that no request would be taken."""
+        if self._closing or self._waiting >= self._most:
+            raise Busy(f"{self._waiting:,} events wait to be written")
 
     def submit(self, received: Received, at: datetime) -> Future[Added]:
         """Queue the events of a request; Busy where too many wait."""
@@ -98,7 +103,7 @@ class Writer:
             return
         for job in jobs:
             try:
-                added = self._add(job.received.staged, job)
+                added = self._add_one(job)
             except BaseException as error:
                 job.done.set_exception(error)
             else:
@@ -121,6 +126,22 @@ class Writer:
             job.done.set_result(Added(end - start - repeated, repeated))
             start = end
         return True
+
+    def _add_one(self, job: _Job) -> Added:
+        """Add the events of a job; where the first wins, without those whose id has other content."""
+        staged, left_out = job.received.staged, 0
+        while True:
+            try:
+                added = self._add(staged, job)
+            except Clashes as error:
+                taken = {clash.line for clash in error.clashes}
+                kept = [item for item in staged if item.line not in taken]
+                if not job.received.first_wins or len(kept) == len(staged):
+                    raise
+                left_out += len(staged) - len(kept)
+                staged = kept
+            else:
+                return added._replace(repeated=added.repeated + left_out)
 
     def _add(self, staged: list[Staged], job: _Job) -> Added:
         added = self._store.add(

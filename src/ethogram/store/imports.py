@@ -49,7 +49,7 @@ class Imports(Sql):
             for number, event in enumerate(events)
         ]
         received = None if received_at is None else micros(received_at)
-        rows = [_row(DIRECT, item, keep_text, received) for item in batch]
+        rows = [row_of(DIRECT, item, keep_text, received) for item in batch]
         with self.writing() as connection:
             repeated, _ = stage_rows(connection, DIRECT, batch, rows, skip_clashes=False)
             again = run(connection, f"SELECT s.line {TAKEN}", number=DIRECT).scalars().all()
@@ -83,7 +83,7 @@ class Imports(Sql):
     ) -> tuple[Import, tuple[Clash, ...]]:
         """Stage a batch, and its state in the same commit; return the import and the skipped clashes."""
         received = None if received_at is None else micros(received_at)
-        rows = [_row(of.number, item, keep_text, received) for item in batch]
+        rows = [row_of(of.number, item, keep_text, received) for item in batch]
         with self.writing() as connection:
             repeated, clashes = stage_rows(connection, of.number, batch, rows, skip_clashes=skip_clashes)
             more = """UPDATE imports SET staged = staged + :staged, repeated = repeated + :repeated,
@@ -168,14 +168,15 @@ def stage_rows(
             return 0, ()
         except IntegrityError:
             pass  # some are staged already
-    new, repeated, clashes = _compare(rows, _staged_before(connection, number, rows))
+    new, repeated, clashes = compare_rows(rows, _staged_before(connection, number, rows))
     if clashes and not skip_clashes:
         raise Clashes(clashes)
     _insert(connection, [batch[i] for i in new], [rows[i] for i in new])
     return repeated, tuple(clashes)
 
 
-def _row(number: int, staged: Staged, keep_text: bool, received_us: int | None = None) -> Row:
+def row_of(number: int, staged: Staged, keep_text: bool, received_us: int | None = None) -> Row:
+    """A row to stage: import, source, subject, file, line, then the event's fields."""
     event = staged.event
     where = (number, event.source, event.subject, staged.file, staged.line)
     return where + event_values(event, keep_text=keep_text, received_us=received_us)
@@ -207,7 +208,8 @@ def _staged_before(connection: Connection, number: int, rows: Sequence[Row]) -> 
     return known
 
 
-def _compare(rows: Sequence[Row], known: Known) -> tuple[list[int], int, list[Clash]]:
+def compare_rows(rows: Sequence[Row], known: Known) -> tuple[list[int], int, list[Clash]]:
+    """The positions of new rows, how many are repeats, and those with other content than `known` ones."""
     new: list[int] = []
     clashes: list[Clash] = []
     for i, (_, source, _, file, line, name, content, *_) in enumerate(rows):
@@ -282,7 +284,7 @@ def _make_sources(connection: Connection, number: int) -> None:
     faults = []
     for name, low, high, known in seen:
         if low != high or known not in (None, low):
-            faults.append(Fault("", 0, 0, _mixed(name, known)))
+            faults.append(Fault("", 0, 0, mixed_times(name, known)))
         elif known is None:
             new = "INSERT INTO sources (name, timed, next_seq, kinds) VALUES (:name, :timed, 0, '{}')"
             run(connection, new, name=name, timed=low)
@@ -290,7 +292,8 @@ def _make_sources(connection: Connection, number: int) -> None:
         raise BadEvents(faults)
 
 
-def _mixed(name: str, known: int | None) -> str:
+def mixed_times(name: str, known: int | None) -> str:
+    """What is wrong where events of a source have times and others have none."""
     if known is None:
         return f"some events of the source {name!r:.60} have a time and some have none; all or none must"
     has, here = ("has times", "lack one") if known else ("has no times", "have one")
@@ -327,8 +330,13 @@ def _clash(connection: Connection, key: int, file: int, line: int, content: byte
         event = event_of(source, subject, tuple(bare), measured)
         if event_values(event, keep_text=False)[1] == content:
             return None
+    return Clash(event.id, file, line, where_in_store(event))
+
+
+def where_in_store(event: Event) -> str:
+    """Which event of the store a clash is with."""
     when = f" at {format_time(event.at)}" if event.timed else f", number {event.seq}"
-    return Clash(event.id, file, line, f"in the store (of {subject!r:.60}{when})")
+    return f"in the store (of {event.subject!r:.60}{when})"
 
 
 def _count(connection: Connection, number: int, offset: int) -> None:

@@ -283,7 +283,7 @@ def _in_table(
         changed = {
             column: text
             for column, old in zip(columns, values, strict=True)
-            if old is not None and (text := _replaced(old, place.columns[column], name, replace)) != old
+            if old is not None and (text := replaced(old, place.columns[column], name, replace)) != old
         }
         count += bool(changed)
         if changed and write:
@@ -324,11 +324,12 @@ def _word(name: str) -> str:
     return f"{before}{re.escape(name)}{after}"
 
 
-def _replaced(value: Any, how: str, name: str, replace: Callable[[str], str]) -> Any:
+def replaced(value: Any, how: str, name: str, replace: Callable[[str], str]) -> Any:
+    """A value with the name replaced; `how` it is read: whole, word or json."""
     if how == WHOLE:
         return replace(name) if value == name else value
     if isinstance(value, bytes):
-        return _replaced(value.decode("utf-8", "surrogateescape"), how, name, replace).encode(
+        return replaced(value.decode("utf-8", "surrogateescape"), how, name, replace).encode(
             "utf-8", "surrogateescape"
         )
     if how == WORD:

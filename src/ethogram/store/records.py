@@ -22,7 +22,9 @@ Who = tuple[str, str]
 Place = tuple[int, int]
 """(file, line) of something staged."""
 TALKS = "conversation"
-"""The source of turns that `Conversation` follows, of which no event is stored."""
+LITELLM, PROXY = "litellm", "proxy"
+"""The sources of turns: told by programs, by LiteLLM, and of what passed through a gateway."""
+TALK_SOURCES = frozenset((TALKS, LITELLM, PROXY))
 NO_SCORERS: Mapping[str, str] = {}
 COUNTED = ("events", "subjects", "readings", "detections", "verdicts", "runner_states")
 """Tables whose rows are counted."""
@@ -242,7 +244,7 @@ class SavedState(RecordStruct):
     RECORD = "kept_state"
 
     subject: Name
-    name: Annotated[str, one_of("conversation", "conversation_memory")]
+    name: Annotated[str, one_of("conversation", "conversation_memory", "chat")]
     key: Name
     saved_at: datetime
     state: dict[str, Any] | list[Any]

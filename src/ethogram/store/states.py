@@ -12,7 +12,7 @@ from sqlalchemy import Connection
 from ..models import micros, moment
 from ..usage.records import UsageLook
 from .imports import get_meta, set_meta
-from .records import TALKS, SavedState, Who
+from .records import TALK_SOURCES, SavedState, Who
 from .sql import Sql, run, run_many
 
 PRIVATE, SALT = "private", "private_salt"
@@ -59,11 +59,11 @@ class States(Sql):
 def purge_states(connection: Connection, subject: Who | str | None, before: datetime | None) -> int:
     """Remove states, and return how many of subjects; all without a subject go, since they can be rebuilt.
 
-    Of a subject in a source, only where that is the source of conversations; before a moment, those that
+    Of a subject in a source, only where that is one of conversations; before a moment, those that
     were saved last before it.
     """
     run(connection, "DELETE FROM runner_states WHERE subject IS NULL")
-    if isinstance(subject, tuple) and subject[0] != TALKS:
+    if isinstance(subject, tuple) and subject[0] not in TALK_SOURCES:
         return 0
     where = "subject IS NOT NULL"
     record: dict[str, str | int] = {}

@@ -136,7 +136,7 @@ class Sweeps(Sql):
         with self.writing() as connection:
             row = run(connection, "SELECT * FROM locks WHERE name = :name", name=name).mappings().first()
             if not self.claim(name, row, micros(at)):
-                raise BadUsage(f"{self.url}: another {name.partition(' ')[0]} {_holder(row)}")
+                raise BadUsage(f"{self.url}: another {name.partition(' ')[0]} {holder_of(row)}")
             pid, host = os.getpid(), socket.gethostname()
             values = {"token": held.token, "pid": pid, "started": started(pid), "host": host}
             run(connection, take, name=name, at=micros(at), **values)
@@ -157,7 +157,8 @@ class Sweeps(Sql):
         """Undo `claim`."""
 
 
-def _holder(row: Any) -> str:
+def holder_of(row: Any) -> str:
+    """Who holds a lock, since when."""
     if row is None:
         return "is at work; wait for it, or stop it first"
     since, who = format_time(moment(row["begun_us"])), f"process {row['pid']} on {row['host']}"

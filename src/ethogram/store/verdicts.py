@@ -135,7 +135,7 @@ class Verdicts(Sql):
 
     def add_verdicts(self, verdicts: Sequence[Verdict]) -> None:
         """Add all verdicts, or none."""
-        rows = [_row(verdict) for verdict in verdicts]
+        rows = [verdict_values(verdict) for verdict in verdicts]
         with self.writing() as connection:
             if rows:
                 connection.execute(schema.verdicts.insert(), rows)
@@ -151,7 +151,7 @@ class Verdicts(Sql):
         with self.writing() as connection:
             record: dict[Item, list[tuple[int, int]]] = {}
             for row in run(connection, f"SELECT {COLUMNS} FROM verdicts").mappings().all():
-                record.setdefault(item_of(_verdict(row)), []).append((row["at_us"], row["key"]))
+                record.setdefault(item_of(verdict_of(row)), []).append((row["at_us"], row["key"]))
             # An item goes as a whole: half of its judges would make another standing.
             old = [[key for _, key in own] for own in record.values() if max(own)[0] < micros(before)]
             for piece in in_pieces(old):
@@ -166,7 +166,7 @@ class Verdicts(Sql):
             return [
                 verdict
                 for verdict in verdicts
-                if run(connection, query, **_item(verdict)).scalar() is not None
+                if run(connection, query, **item_values(verdict)).scalar() is not None
             ]
 
     def settled_verdicts(self) -> dict[str, str]:
@@ -239,7 +239,10 @@ def settle_where(connection: Connection, where: str, *, remember: bool, **values
         names = ", ".join(f":{name}" for name in columns)
         insert = f"INSERT INTO settled ({', '.join(columns)}) VALUES ({names}) ON CONFLICT DO NOTHING"
         consensus = consensus_by_item(going)
-        gone = {item_of(item): {**_item(item), "verdict": consensus[item_of(item)].verdict} for item in going}
+        gone = {
+            item_of(item): {**item_values(item), "verdict": consensus[item_of(item)].verdict}
+            for item in going
+        }
         run_many(connection, insert, list(gone.values()))
     run(connection, f"DELETE FROM verdicts WHERE {where}", **values)
 
@@ -268,20 +271,22 @@ def _detections(connection: Connection, ids: Sequence[str]) -> list[Detection]:
 
 def _verdicts(connection: Connection, where: str, **values: Any) -> list[Verdict]:
     query = f"SELECT {COLUMNS} FROM verdicts {where} ORDER BY at_us, key"
-    return [_verdict(row) for row in run(connection, query, **values).mappings().all()]
+    return [verdict_of(row) for row in run(connection, query, **values).mappings().all()]
 
 
-def _verdict(row: Any) -> Verdict:
+def verdict_of(row: Any) -> Verdict:
+    """The verdict of a row."""
     fields = {name: row[name] for name in FIELDS}
     return Verdict(by=row["judge"], at=moment(row["at_us"]), blind=bool(row["blind"]), **fields)
 
 
-def _row(verdict: Verdict) -> dict[str, Any]:
+def verdict_values(verdict: Verdict) -> dict[str, Any]:
+    """The columns of a verdict but its key."""
     fields = {name: getattr(verdict, name) for name in FIELDS}
     return {**fields, "judge": verdict.by, "at_us": micros(verdict.at), "blind": int(verdict.blind)}
 
 
-def _item(verdict: Verdict) -> dict[str, str]:
+def item_values(verdict: Verdict) -> dict[str, str]:
     """The columns of ITEM: a detection by its id alone, a silence by all but that."""
     if verdict.detection is not None:
         return {name: verdict.detection if name == "detection" else "" for name in ITEM}

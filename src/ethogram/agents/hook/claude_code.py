@@ -65,6 +65,9 @@ def handle(payload: Payload, plan: Plan, db: sqlite3.Connection, now: float) -> 
     at = datetime.fromtimestamp(now, UTC)
     with sqlite.transaction(db):
         state = {**initial_state(), **(state_db.load(db, session, agent) or {})}
+        if (call := _call_id(payload)) and state["newest"].get(call) == name:
+            return {}  # From a hook that is installed twice, as in the settings and in a plugin.
+        state["newest"] = dict([*state["newest"].items(), *([(call, name)] if call else [])][-MAX_CALLS:])
         state, observations, advice = HANDLERS[name](payload, plan, state, at)
         for item in observations:
             for standing in item.standings:
@@ -95,9 +98,10 @@ def response(event: str, advice: Advice | None) -> dict[str, Any]:
 def initial_state() -> State:
     """Return the state of a run without events: the monitor's, pending calls, and questions.
 
-    `repeats` are calls to ask about if they recur, `questions` those that were asked and are open.
+    `repeats` are calls to ask about if they recur, `questions` those that were asked and are open, `newest`
+    the newest event about each of the newest calls.
     """
-    return {**start(), "calls": [], "repeats": [], "questions": {}, "stopping": None}
+    return {**start(), "calls": [], "repeats": [], "questions": {}, "stopping": None, "newest": {}}
 
 
 def _before(payload: Payload, plan: Plan, state: State, at: datetime) -> Handled:

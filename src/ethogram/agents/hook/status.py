@@ -184,6 +184,8 @@ class Installed(RecordStruct, kw_only=True):
     missing: Sequence[Name] = EVENTS
     disabled: bool = False
     """The file turns all hooks off."""
+    plugin: str | None = None
+    """The plugin with the hook that the file turns on."""
     fault: Fault | None = None
 
 
@@ -329,9 +331,10 @@ def installation(scope: str, folder: str) -> Installed:
         return make(installed="unknown", fault=Fault(str(path), 0, 0, error.strerror or str(error)))
     off = root.get("disableAllHooks")
     disabled = off is not None and text[off.start : off.end] == "true"
+    make = partial(make, disabled=disabled, plugin=_plugin(text, root))
     ours = [item for item in hook_commands(root) if item.event in EVENTS]
     if not ours:
-        return make(disabled=disabled)
+        return make()
     command, events = ours[0].command.text, {item.event for item in ours}
     missing = [event for event in EVENTS if event not in events]
     return make(
@@ -339,8 +342,16 @@ def installation(scope: str, folder: str) -> Installed:
         command=command,
         executable=shutil.which(shlex.split(command)[0]) is not None,
         missing=missing,
-        disabled=disabled,
     )
+
+
+def _plugin(text: str, root: Node) -> str | None:
+    """The name of our plugin where the agent's settings turn it on."""
+    plugins = root.get("enabledPlugins")
+    for item in plugins.members if plugins is not None else ():
+        if item.name.startswith("ethogram@") and text[item.start : item.end] == "true":
+            return item.name
+    return None
 
 
 @contextmanager

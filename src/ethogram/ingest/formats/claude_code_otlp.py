@@ -25,7 +25,7 @@ class ClaudeCodeLogs(TranscriptAdapter):
     """`resourceLogs` with a record whose body begins with `claude_code.`."""
 
     def matches(self, head: Head) -> bool:
-        return any(_name(log) for record in head.objects for log in _logs(record))
+        return any(log_name(log) for record in head.objects for log in _logs(record))
 
     def runs(self, file: Input, documents: Iterator[tuple[int, Any]]) -> Iterator[Transcript]:
         sessions: dict[str, SessionLogs] = {}
@@ -34,7 +34,7 @@ class ClaudeCodeLogs(TranscriptAdapter):
                 fields = nested(log.get("attributes"))
                 session = as_name(as_dict(fields.get("session")).get("id")) or "session"
                 run = sessions.setdefault(session, SessionLogs(session, file))
-                run.add_records(line, [(_name(log), fields)])
+                run.add_records(line, [(log_name(log), fields)])
         yield from sessions.values()
 
 
@@ -44,7 +44,7 @@ def _logs(document: Any) -> Iterator[Mapping[str, Any]]:
             yield from as_dicts(scope.get("logRecords"))
 
 
-def _name(log: Mapping[str, Any]) -> str:
+def log_name(log: Mapping[str, Any]) -> str:
     """The name of a record of Claude Code; '' for others."""
     body = text_at(as_dict(log.get("body")), "stringValue") or ""
     return body.removeprefix(PREFIX) if body.startswith(PREFIX) else ""

@@ -436,6 +436,7 @@ class TraceTranscript(Transcript):
         spans = unique_calls(spans)
         agents = [span for _, span in spans if span.kind in AGENTS]
         super().__init__(thread, file, agent=_agent(agents[0]) if agents else AGENT, prefix=trace)
+        self.has_agents = bool(agents)
         self._spans = {span.id: span for _, span in spans}
         self._inputs_seen: set[str] = set()
         self._results: set[str] = set()
@@ -453,6 +454,28 @@ class TraceTranscript(Transcript):
         # Tokens of a last answer that nobody recorded go to what the agent did last.
         self.last_act.update(_sum(self.last_act, self._unspent))
         yield from super().records()
+
+    def extend(self, spans: Sequence[PlacedSpan]) -> None:
+        """Add spans that came later; `records` then yields only what they add.
+
+        What was yielded stands: a model call around or beside one that is known is not told again, and the
+        agents of earlier spans keep their names.
+        """
+        self._actions.clear()
+        self._records.clear()
+        models = [span for span in self._spans.values() if span.kind in MODEL]
+        inside = {span.parent for span in models}
+        responses = {span.text("gen_ai.response.id") for span in models} - {None}
+        unknown = {span.parent for span in self._spans.values()} - self._spans.keys()
+        for line, span in unique_calls(spans):
+            if span.id in self._spans:
+                continue
+            if span.kind not in MODEL or not (
+                span.id in inside or span.text("gen_ai.response.id") in responses
+            ):
+                self._plan(line, span)
+            if span.id not in unknown:
+                self._spans[span.id] = span
 
     def _plan(self, line: int, span: Span) -> None:
         kind = span.kind

@@ -1,0 +1,425 @@
+"""Conversations that pass by: which one a list of messages continues, and where it stands.
+
+Programs send the whole history with every request. The longest beginning of it that is known is where a
+conversation goes on. What follows a beginning that has gone on otherwise, as after an edited turn, is a
+branch: a conversation of its own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from datetime import datetime, timedelta
+from typing import Any, NamedTuple
+
+from ..app.conversation import name_of, role_of
+from ..chat.conversation import Talk, follow, start
+from ..chat.records import Mode, Outcome
+from ..config import Settings
+from ..errors import BadUsage
+from ..models import format_time
+from ..models.limits import Limits
+from ..models.slotted import dataclass
+from ..signals.base import Unmeasured
+from ..signals.chat import meaning_of, tuning_of, values_of
+from ..store.records import TALKS, Added, Store
+from .chat_states import Chat, ChatSaver, ChatTurn, Saved
+from .messages import Turn, chained, root_of, turn_of, turns_of
+from .state import log
+
+MOST_CHATS = 2_000
+"""Conversations in memory; others are read from the store, or followed again from their messages."""
+MOST_NODES = 256
+"""Messages of a conversation that a branch can leave from without following it again."""
+TALKS_AT_HAND = 6
+"""Newest messages of a conversation whose state is in memory."""
+MOST_AGAIN = 200
+"""Messages that are followed at once, the newest of a longer history."""
+LOOK_BACK = 6
+"""Beginnings, the longest first, that are looked up in a store."""
+INLINE = 2_000
+"""Characters that are scored at once; more is left to a thread, so that others need not wait."""
+REASONS = 3
+MOST_UNWRITTEN = 10_000
+"""Requests whose turns may wait to be written."""
+
+
+@dataclass(slots=True)
+class Node:
+    """A beginning of a conversation, up to one message."""
+
+    chat: Chat
+    standing: ChatTurn
+    talk: Talk | None
+
+
+class Place(NamedTuple):
+    """Where a list of messages leaves off: the key and conversation of its last message."""
+
+    key: bytes
+    chat: Chat
+    standing: ChatTurn | None
+    """None where nothing was said yet."""
+
+
+class Step(NamedTuple):
+    """A turn that was followed."""
+
+    turn: Turn
+    key: bytes
+    talk: Talk
+    outcome: Outcome
+    values: Mapping[str, Any]
+
+
+Emit = Callable[[list[dict[str, Any]]], "Future[Added]"]
+"""Writes new turns as event lines; called in a thread."""
+
+
+class Chats:
+    """All conversations of a process. Use it from one event loop; scoring itself may run in threads.
+
+    `emit` gets every new turn as an event line. With a store the states are saved soon after each turn.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        *,
+        store: Store | None = None,
+        emit: Emit | None = None,
+        clock: Callable[[], datetime],
+        most: int = MOST_CHATS,
+    ) -> None:
+        if store is not None and store.private() is not None:
+            raise BadUsage("this store keeps people under other names: conversations need one that does not")
+        options = settings.conversation
+        self._meaning, self._tuning = meaning_of(options), tuning_of(options)
+        self._is_near = options.get("embedder", "static") in ("static", None)
+        self._longest = Limits(**settings.limits).text
+        self._saver = None if store is None else ChatSaver(store, clock)
+        self._emit, self._clock, self._most = emit, clock, most
+        self._nodes: dict[bytes, Node] = {}
+        self._chats: OrderedDict[str, Chat] = OrderedDict()
+        self._locks: dict[str, tuple[asyncio.Lock, list[None]]] = {}
+        self._emitter = ThreadPoolExecutor(1, "turns")
+        self._unwritten = 0
+
+    def __len__(self) -> int:
+        return len(self._chats)
+
+    def warm(self) -> None:
+        """Load what scores a turn, so that the first one need not wait for it."""
+        follow(start(), "Hello.", "user", None, self._meaning, self._tuning)
+
+    async def follow(
+        self,
+        messages: Iterable[Any],
+        *,
+        name: str | None = None,
+        fallback: str | None = None,
+        subject: str | None = None,
+        source: str = TALKS,
+        at: datetime | None = None,
+    ) -> Place | None:
+        """Where the conversation of these messages stands; None where they hold no turn.
+
+        `name` is the conversation's id; without it the longest known beginning decides, and a new one is
+        called `fallback` and its events are of this source. What is known already does not count again.
+        """
+        name, subject = _named(name, "conversation id"), _named(subject, "subject")
+        turns, root = turns_of(messages), root_of(name, None if name else subject)
+        if not turns:
+            return None
+        keys = chained(root, turns)
+        known = await self._longest_known(keys)
+        if known == len(keys):
+            node = self._nodes[keys[-1]]
+            self._touch(node.chat)
+            return Place(keys[-1], node.chat, node.standing)
+        new = turns[known:]
+        if known:
+            before = self._nodes[keys[known - 1]]
+            chat, talk, parent = before.chat, before.talk, keys[known - 1]
+            if talk is None:
+                talk = await self._again(turns[:known])
+        else:
+            if name is None:
+                chat = self._new_chat(_named(fallback, "conversation id"), root, subject, source)
+            else:
+                chat = await self._by_id(name, root, subject, source)
+            if chat.turns:
+                return await self._go_on(chat, turns, at)
+            talk, parent, new = start(), root, new[-MOST_AGAIN:]
+        steps = await self._steps(talk, new, keys[-len(new) :], at)
+        return self._commit(chat, parent, steps, at)
+
+    async def answer(self, place: Place, text: str, calls: Any = None, at: datetime | None = None) -> Place:
+        """Where the conversation stands after the assistant's answer."""
+        turn = turn_of("assistant", text, calls)
+        [key] = chained(place.key, [turn])
+        if (node := self._nodes.get(key)) is not None:
+            return Place(key, node.chat, node.standing)
+        before = self._nodes.get(place.key)
+        if before is None or before.talk is None:
+            return place  # forgotten meanwhile; the next request brings it along
+        steps = await self._steps(before.talk, [turn], [key], at)
+        return self._commit(before.chat, place.key, steps, at)
+
+    async def append(
+        self,
+        name: str,
+        role: str,
+        text: str,
+        *,
+        subject: str | None = None,
+        at: datetime | None = None,
+    ) -> ChatTurn:
+        """Where a conversation stands after one more turn, which is in the store once this returns."""
+        name, who, subject = name_of(name, "conversation"), role_of(role), _named(subject, "subject")
+        lock, users = self._locks.setdefault(name, (asyncio.Lock(), []))
+        users.append(None)
+        try:
+            async with lock:
+                chat = await self._by_id(name, root_of(name, None), subject)
+                if subject is not None and chat.subject != subject:
+                    raise BadUsage(
+                        f"the conversation {name!r:.80} is of the subject {chat.subject!r:.80}: "
+                        "expected another id"
+                    )
+                talk = self._talk_of(chat)
+                turn = turn_of(who, text)
+                steps = await self._steps(talk, [turn], chained(chat.head, [turn]), at)
+                lines = self._lines(chat, steps, at)
+                if self._emit is not None and lines:
+                    await asyncio.wrap_future(await asyncio.to_thread(self._emit, lines))
+                place = self._commit(chat, chat.head, steps, at, emit=False)
+                if self._saver is not None:
+                    await asyncio.to_thread(self._saver.flush, chat.id)
+        finally:
+            users.pop()
+            if not users:
+                self._locks.pop(name, None)
+        assert place.standing is not None
+        return place.standing
+
+    def forget(self, subject: str) -> int:
+        """Drop a subject's conversations from memory; returns how many."""
+        gone = [chat for chat in list(self._chats.values()) if chat.subject == subject]
+        for chat in gone:
+            if self._saver is not None:
+                self._saver.take(chat.id)
+            self._drop(chat)
+        return len(gone)
+
+    def close(self) -> None:
+        """Write and save what waits."""
+        self._emitter.shutdown()
+        if self._saver is not None:
+            self._saver.close()
+
+    # Which conversation.
+
+    async def _longest_known(self, keys: Sequence[bytes]) -> int:
+        """How many messages, from the first, are known."""
+        for count in range(len(keys), 0, -1):
+            if keys[count - 1] in self._nodes:
+                return count
+        if self._saver is None:
+            return 0
+        for count in range(len(keys), max(0, len(keys) - LOOK_BACK), -1):
+            key = keys[count - 1]
+            name = await asyncio.to_thread(self._saver.name_at, key)
+            if name is not None and await self._load(name) is not None and key in self._nodes:
+                return count
+        return 0
+
+    async def _by_id(self, name: str, root: bytes, subject: str | None, source: str = TALKS) -> Chat:
+        chat = self._chats.get(name) or await self._load(name)
+        chat = chat or self._chats.get(name) or self._new_chat(name, root, subject, source)
+        self._touch(chat)
+        return chat
+
+    async def _load(self, name: str) -> Chat | None:
+        """The conversation of an id as the store has it; None where it has none."""
+        if self._saver is None:
+            return None
+        saved = await asyncio.to_thread(self._saver.load, name)
+        if saved is None or name in self._chats:
+            return self._chats.get(name)
+        self._chats[name] = saved.chat
+        self._nodes[saved.head] = Node(saved.chat, saved.standing, saved.talk)
+        return saved.chat
+
+    def _chat_at(self, chat: Chat, key: bytes) -> Chat:
+        """The conversation that goes on from this key: this one, or a branch where it went on already."""
+        if chat.head == key:
+            self._touch(chat)
+            return chat
+        while True:
+            chat.branches += 1
+            if (name := f"{chat.id}~{chat.branches + 1}") not in self._chats:
+                break
+        own = chat.subject == f"{chat.id}/user"
+        branch = self._new_chat(name, chat.root, None if own else chat.subject, chat.source)
+        if (node := self._nodes.get(key)) is not None:
+            branch.turns = node.standing.turn
+        return branch
+
+    def _new_chat(self, name: str | None, root: bytes, subject: str | None, source: str) -> Chat:
+        if name is None or name in self._chats:
+            name = uuid.uuid4().hex
+        chat = Chat(name, subject or f"{name}/user", root, root, source=source)
+        self._chats[name] = chat
+        while len(self._chats) > self._most:
+            self._drop(next(iter(self._chats.values())))
+        return chat
+
+    def _touch(self, chat: Chat) -> None:
+        if chat.id in self._chats:
+            self._chats.move_to_end(chat.id)
+
+    def _drop(self, chat: Chat) -> None:
+        self._chats.pop(chat.id, None)
+        for key in chat.keys:
+            self._nodes.pop(key, None)
+
+    async def _go_on(self, chat: Chat, turns: Sequence[Turn], at: datetime | None) -> Place:
+        """Go on with a named conversation whose older messages were left out, or all but the newest."""
+        known, given = list(chat.tail), [turn.digest for turn in turns]
+        most = min(len(known), len(given))
+        overlap = next((n for n in range(most, 0, -1) if known[-n:] == given[:n]), 0)
+        new = list(turns[overlap:][-MOST_AGAIN:])
+        if not new:
+            return Place(chat.head, chat, self._nodes[chat.head].standing)
+        talk, head = self._talk_of(chat), chat.head
+        return self._commit(chat, head, await self._steps(talk, new, chained(head, new), at), at)
+
+    # What was said.
+
+    def _talk_of(self, chat: Chat) -> Talk:
+        node = self._nodes.get(chat.head)
+        return start() if node is None or node.talk is None else node.talk
+
+    async def _again(self, turns: Sequence[Turn]) -> Talk:
+        steps = await self._steps(start(), turns[-MOST_AGAIN:], [b""] * min(len(turns), MOST_AGAIN), None)
+        return steps[-1].talk
+
+    async def _steps(
+        self, talk: Talk, turns: Sequence[Turn], keys: Sequence[bytes], at: datetime | None
+    ) -> list[Step]:
+        """Follow turns; only the newest happened now."""
+        now = (at or self._clock()).timestamp()
+
+        def steps() -> list[Step]:
+            followed, state = [], talk
+            for number, (turn, key) in enumerate(zip(turns, keys, strict=True), 1):
+                was_refused = bool(state.state.refused)
+                when = now if number == len(turns) else None
+                text = turn.text[: self._longest]
+                state, outcome = follow(state, text, turn.role, when, self._meaning, self._tuning)
+                values = values_of(outcome, was_refused) if turn.role == "user" else {}
+                followed.append(Step(turn, key, state, outcome, values))
+            return followed
+
+        if self._is_near and sum(len(turn.text) for turn in turns) <= INLINE:
+            return steps()
+        return await asyncio.to_thread(steps)
+
+    def _commit(
+        self, chat: Chat, parent: bytes, steps: Sequence[Step], at: datetime | None, *, emit: bool = True
+    ) -> Place:
+        """Note turns that follow the parent's; some may have become known while they were scored."""
+        last = steps[-1]
+        if (node := self._nodes.get(last.key)) is not None:
+            if not chat.turns:
+                self._drop(chat)
+            return Place(last.key, node.chat, node.standing)
+        while steps[0].key in self._nodes:
+            parent, steps = steps[0].key, steps[1:]
+            chat = self._nodes[parent].chat
+        chat = self._chat_at(chat, parent)
+        self._chats.setdefault(chat.id, chat)  # it may have been dropped meanwhile
+        if emit and self._emit is not None and (lines := self._lines(chat, steps, at)):
+            self._emit_later(lines)
+        for step in steps:
+            chat.turns += 1
+            self._nodes[step.key] = Node(chat, _standing(chat, step), step.talk)
+            chat.keys.append(step.key)
+            chat.tail.append(step.turn.digest)
+            chat.head = step.key
+        while len(chat.keys) > MOST_NODES:
+            self._nodes.pop(chat.keys.popleft(), None)
+        for place in range(len(steps) + 1):
+            if len(chat.keys) > TALKS_AT_HAND + place:
+                old = self._nodes.get(chat.keys[-1 - TALKS_AT_HAND - place])
+                if old is not None:
+                    old.talk = None
+        standing = self._nodes[last.key].standing
+        if self._saver is not None:
+            self._saver.put(Saved(chat, chat.head, standing, last.talk, tuple(chat.tail)))
+        return Place(last.key, chat, standing)
+
+    def _emit_later(self, lines: list[dict[str, Any]]) -> None:
+        """Hand turns on behind the answer; where too many wait they are left out."""
+        if self._unwritten >= MOST_UNWRITTEN:
+            log.warning("turns of conversations are not stored: too many wait")
+            return
+        self._unwritten += 1
+        self._emitter.submit(self._emit_now, lines)
+
+    def _emit_now(self, lines: list[dict[str, Any]]) -> None:
+        try:
+            assert self._emit is not None
+            # Not waited for: the writer commits together what waits.
+            self._emit(lines).add_done_callback(self._emitted)
+        except Exception as error:
+            self._emitted(error)
+
+    def _emitted(self, result: Future[Added] | Exception) -> None:
+        self._unwritten -= 1
+        error = result if isinstance(result, Exception) else result.exception()
+        if error is not None:
+            log.warning("turns of a conversation were not stored: %s", type(error).__name__)
+
+    def _lines(self, chat: Chat, steps: Sequence[Step], at: datetime | None) -> list[dict[str, Any]]:
+        """The turns as event lines; those of one request follow each other by a microsecond."""
+        last, own = at or self._clock(), {"user": chat.subject}
+        lines = []
+        for number, step in enumerate(steps, 1):
+            role = step.turn.role
+            line: dict[str, Any] = {
+                "id": f"{chat.id}:{chat.turns + number}",
+                "at": format_time(last - timedelta(microseconds=len(steps) - number)),
+                "source": chat.source,
+                "subject": own.get(role, f"{chat.id}/{role}"),
+                "target": f"{chat.id}/assistant" if role == "user" else chat.subject,
+                "thread": chat.id,
+                "kind": "message",
+                "text": step.turn.text[: self._longest],
+                "attributes": {"role": role},
+                "readings": {
+                    name: value for name, value in step.values.items() if not isinstance(value, Unmeasured)
+                },
+            }
+            if step.turn.text.strip():
+                lines.append(line)
+        return lines
+
+
+def _named(value: str | None, what: str) -> str | None:
+    return None if value is None or not value.strip() else name_of(value.strip(), what)
+
+
+def _standing(chat: Chat, step: Step) -> ChatTurn:
+    outcome = step.outcome
+    strongest = sorted(
+        (signal for signal in outcome.signals if signal.adds > 0), key=lambda signal: -signal.adds
+    )
+    reasons = tuple(f"{signal.name}: {signal.reason}" for signal in strongest[:REASONS])
+    return ChatTurn(
+        chat.id, chat.turns, step.turn.role, round(outcome.risk, 6), Mode(outcome.mode).name, reasons
+    )

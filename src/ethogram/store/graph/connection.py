@@ -1,0 +1,187 @@
+"""Connect to Neo4j, run queries in managed transactions, and say what went wrong in our own words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from urllib.parse import unquote, urlsplit
+
+from ...errors import BadUsage, EthogramError, MissingExtra
+from .labels import renamed
+
+if TYPE_CHECKING:
+    from neo4j import Driver
+
+T = TypeVar("T")
+SCHEMES = ("neo4j", "bolt")
+STEP = 5000
+"""Nodes that one transaction changes."""
+FETCH = 2000
+"""Records that are read ahead."""
+WRITER = """MATCH (w:Ethogram {name: 'store'}) SET w.writes = coalesce(w.writes, 0) + 1
+  RETURN w.copying"""
+"""Takes the lock that writers wait for, since Neo4j itself locks no more than what is touched."""
+
+
+class Address(NamedTuple):
+    """Where a graph is. `shown` has no password."""
+
+    server: str
+    user: str | None
+    password: str
+    database: str | None
+    shown: str
+
+
+def parse(url: str) -> Address:
+    """Read a URL of a server and database.
+
+    >>> parse("neo4j://ann:s%40fe@db.example:7687/graph").shown
+    'neo4j://ann@db.example:7687/graph'
+    """
+    try:
+        parts = urlsplit(url)
+        port = "" if parts.port is None else f":{parts.port}"
+    except ValueError:
+        raise BadUsage("invalid store URL: expected neo4j://USER:PASSWORD@HOST:PORT/DATABASE") from None
+    if parts.scheme.partition("+")[0] not in SCHEMES or not parts.hostname or parts.query:
+        raise BadUsage("invalid store URL: expected neo4j://USER:PASSWORD@HOST:PORT/DATABASE")
+    host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
+    server = f"{parts.scheme}://{host}{port}"
+    user = None if parts.username is None else unquote(parts.username)
+    who = "" if parts.username is None else f"{parts.username}@"
+    database = unquote(parts.path.strip("/")) or None
+    shown = f"{parts.scheme}://{who}{host}{port}" + (f"/{database}" if database else "")
+    return Address(server, user, unquote(parts.password or ""), database, shown)
+
+
+def connect(url: str) -> tuple[Driver, Address]:
+    """A driver for a URL, and what the URL says; nothing is sent yet."""
+    try:
+        import neo4j
+    except ModuleNotFoundError:
+        raise MissingExtra("neo4j", "neo4j", "a store in Neo4j") from None
+    address = parse(url)
+    auth = None if address.user is None else (address.user, address.password)
+    driver = neo4j.GraphDatabase.driver(
+        address.server, auth=auth, user_agent="ethogram", notifications_min_severity="OFF"
+    )
+    return driver, address
+
+
+@contextmanager
+def named_errors(url: str) -> Iterator[None]:
+    """Turn errors of the server and the driver into an EthogramError that names the store."""
+    from neo4j.exceptions import AuthError, DriverError, IncompleteCommit, Neo4jError, ServiceUnavailable
+
+    try:
+        yield
+    except AuthError:
+        raise BadUsage(f"{url}: the server refuses this user name and password") from None
+    except IncompleteCommit:
+        raise EthogramError(
+            f"{url}: the connection broke while a write was committed: it is stored whole or not at all; "
+            "run the command again"
+        ) from None
+    except ServiceUnavailable as error:
+        raise EthogramError(f"{url}: no Neo4j server answers: {_first_line(error)}") from error
+    except Neo4jError as error:
+        hint = _HINTS.get(error.code or "", "")
+        raise EthogramError(f"{url}: {_first_line(error.message or error)}{hint}") from error
+    except DriverError as error:
+        raise EthogramError(f"{url}: {_first_line(error)}") from error
+
+
+_HINTS = {
+    "Neo.ClientError.Security.Forbidden": "; the user needs the right to do this",
+    "Neo.ClientError.Database.DatabaseNotFound": "; name an existing one at the end of the URL",
+    "Neo.TransientError.General.MemoryPoolOutOfMemoryError": "; raise dbms.memory.transaction.total.max",
+}
+
+
+def unfinished_copy(url: str) -> str:
+    """What to do about a copy into a graph that is under way or was interrupted."""
+    return f"{url}: a copy into this store is not finished: wait for it, or run `ethogram store copy` again"
+
+
+def _first_line(error: object) -> str:
+    return str(error).strip().partition("\n")[0][:300]
+
+
+class Transaction:
+    """A transaction; queries name labels as this package does, whatever the graph calls them."""
+
+    def __init__(self, tx: Any, labels: Mapping[str, str]) -> None:
+        self._tx, self._labels = tx, labels
+
+    def run(self, query: str, **values: Any) -> list[Any]:
+        """The rows of a query, each a tuple."""
+        return [tuple(record.values()) for record in self.stream(query, **values)]
+
+    def value(self, query: str, **values: Any) -> Any:
+        """The first value of the first row, or None."""
+        rows = self.run(query, **values)
+        return rows[0][0] if rows else None
+
+    def maps(self, query: str, **values: Any) -> list[dict[str, Any]]:
+        """The rows of a query by name."""
+        return [record.data() for record in self.stream(query, **values)]
+
+    def stream(self, query: str, **values: Any) -> Any:
+        """The records of a query as they come."""
+        return self._tx.run(renamed(query, self._labels), values)
+
+
+class Graph:
+    """A connection with reading and writing transactions; base of the parts of the store."""
+
+    url: str
+    labels: Mapping[str, str]
+    driver: Driver
+    database: str | None
+    copy_token: str | None = None
+    """Set while this store takes over the rows of another, and nobody else may write."""
+
+    def read(self, work: Callable[[Transaction], T]) -> T:
+        """The result of queries that only read; repeated where the connection breaks."""
+        with named_errors(self.url), self._session() as session:
+            result: T = session.execute_read(lambda tx: work(Transaction(tx, self.labels)))
+            return result
+
+    def write(self, work: Callable[[Transaction], T]) -> T:
+        """The result of queries that write all or nothing, while no other store writes.
+
+        Repeated where the connection breaks before the commit, so `work` must not change anything else.
+        """
+
+        def locked(tx: Any) -> T:
+            transaction = Transaction(tx, self.labels)
+            self._take_turn(transaction)
+            return work(transaction)
+
+        with named_errors(self.url), self._session() as session:
+            result: T = session.execute_write(locked)
+            return result
+
+    def in_steps(self, query: str, **values: Any) -> None:
+        """Repeat a write of at most `$most` nodes until it returns 0: a transaction must fit into memory."""
+        while self.write(lambda tx: tx.value(query, most=STEP, **values)):
+            pass
+
+    @contextmanager
+    def streaming(self, *, locked: bool = False) -> Iterator[Transaction]:
+        """A transaction whose rows are read as they come. `locked`: no other store writes meanwhile."""
+        with named_errors(self.url), self._session() as session, session.begin_transaction() as tx:
+            transaction = Transaction(tx, self.labels)
+            if locked:
+                self._take_turn(transaction)
+            yield transaction
+
+    def _take_turn(self, tx: Transaction) -> None:
+        """Wait until no other store writes. BadUsage where a copy into this one is not finished."""
+        if tx.value(WRITER) != self.copy_token:
+            raise BadUsage(unfinished_copy(self.url))
+
+    def _session(self) -> Any:
+        return self.driver.session(database=self.database, fetch_size=FETCH)

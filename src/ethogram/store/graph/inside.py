@@ -1,0 +1,90 @@
+"""Detection inside Neo4j: run the query of a program, and read what it found."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from typing import NamedTuple
+
+from ...language.history import CAP
+from ...language.program import Program
+from ...models import Value, micros
+from ..records import Who
+from ..sql import in_pieces
+from .connection import Graph, Transaction
+from .programs import Inexpressible, Query, query_of
+
+
+class HistoryMatches(NamedTuple):
+    """Where a program holds in one history: ids of matched events, or of those that opened and closed it.
+
+    `judged`: whether its condition was true or false anywhere; `have`: how many events the history has.
+    """
+
+    source: str
+    key: tuple[Value, ...]
+    have: int
+    judged: bool
+    matches: tuple[tuple[str | None, ...], ...]
+
+
+_OTHERS = """UNWIND $who AS who MATCH (:Subject {source: who[0], id: who[1]})-[:SENT]->(m:Message)
+  WHERE any(scorer IN m.other_scorers WHERE scorer IN $wanted) RETURN true LIMIT 1"""
+"""Whether scores by a wanted scorer are not among the properties of messages: others came first."""
+
+
+class Inside(Graph):
+    """Programs that the server runs itself."""
+
+    def find_inside(
+        self,
+        program: Program,
+        subjects: Iterable[Who],
+        *,
+        until: datetime,
+        scorers: Mapping[str, str] | None = None,
+        cap: int = CAP,
+    ) -> list[HistoryMatches]:
+        """Histories of these subjects in which a program holds, or that it could not judge.
+
+        Raises Inexpressible where Cypher cannot say it, or where numbers are too large for it. A program that
+        needs times does not see sources without.
+        """
+        sources = self.read(lambda tx: dict(tx.run("MATCH (o:Source) RETURN o.name, o.timed")))
+        found: list[HistoryMatches] = []
+        wanted = sorted(set((scorers or {}).values()))
+        for timed in (True, False):
+            who = [list(item) for item in subjects if bool(sources.get(item[0])) is timed]
+            if not who or (program.timed_only and not timed):
+                continue
+            query = query_of(program, timed=timed, scorers=scorers, cap=cap)
+            for piece in in_pieces(who):
+                if wanted and self._has_others(piece, wanted):
+                    raise Inexpressible("messages have scores by several scorers")
+                found += self._found(query, piece, micros(until))
+        return found
+
+    def _has_others(self, who: object, wanted: object) -> bool:
+        return bool(self.read(lambda tx: tx.value(_OTHERS, who=who, wanted=wanted)))
+
+    def _found(self, query: Query, who: object, until: int) -> list[HistoryMatches]:
+        from neo4j.exceptions import ClientError
+
+        def work(tx: Transaction) -> list[HistoryMatches]:
+            return [
+                HistoryMatches(source, tuple(key), have, judged, tuple(map(tuple, matches)))
+                for source, key, have, judged, matches in tx.run(
+                    query.text, who=who, until=until, **query.values
+                )
+            ]
+
+        with self._session() as session:
+            try:
+                result: list[HistoryMatches] = session.execute_read(
+                    lambda tx: work(Transaction(tx, self.labels))
+                )
+            except ClientError as error:
+                if "Arithmetic" in (error.code or ""):
+                    raise Inexpressible("a number is too large for sums in Cypher") from None
+                raise
+        return result

@@ -1,0 +1,124 @@
+"""Pages as they are made, without a browser."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import unquote
+
+import httpx
+import pytest
+
+from ethogram.app.judging.learning import LearningResult
+from ethogram.risk.proposal import Effect, Proposal
+from ethogram.service import pages_more
+from ethogram.service.html import part
+from service.conftest import Start, wait_for
+from service.test_events import COLD, line, post
+
+
+def steps(run: str, day: int, *, stuck: bool, **attributes: object) -> list[dict[str, Any]]:
+    """A run of ten steps that are all the same, or all different."""
+    return [
+        {
+            "id": f"{run}-{number}",
+            "at": f"2026-01-{day:02}T12:{number:02}:00Z",
+            "subject": "coder",
+            "thread": run,
+            "kind": "action",
+            "attributes": {
+                "tool": "bash",
+                "command": "make" if stuck else f"make {number}",
+                "result": "nothing to do" if stuck else f"made {number}",
+                "exit_code": 0,
+                "tokens": 100,
+                **attributes,
+            },
+        }
+        for number in range(10)
+    ]
+
+
+@pytest.mark.parametrize("name", ["ann", "a/b", "..", ".", "a b", "100%", "%2F", "ä\u202e", "<b>", "#?&"])
+def test_any_name_is_one_part_of_a_path(name: str) -> None:
+    # A server decodes a path once, the page once more.
+    decoded = unquote(part(name))
+    assert "/" not in decoded
+    assert decoded not in (".", "..")
+    assert unquote(decoded) == name
+
+
+def test_the_fleet_is_summed_by_agent_model_and_day(start: Start) -> None:
+    client = start(keep_text=True)
+    post(client, *steps("good/1", 1, stuck=False, model="small"), *steps("bad", 3, stuck=True, model="large"))
+    wait_for(lambda: client.get("/v1/detections", params={"pattern": "loop"}).json()["total"])
+    page = client.get("/runs").text
+    assert "2 runs, 1 stuck" in page
+    assert "Runs by day, 2026-01-01 to 2026-01-03" in page
+    for word in ("small", "large", "coder", f"/runs/input/{part('good/1')}"):
+        assert word in page
+    assert client.get(f"/runs/input/{part('good/1')}").status_code == 200
+    assert "Action loop" in client.get("/runs/input/bad").text
+    assert client.get("/runs/input/none").status_code == 404
+    assert client.get("/chats/input/bad").status_code == 404
+    assert client.get("/people/input/coder").status_code == 404
+
+
+def test_a_conversation_of_both_sides_has_a_risk_of_its_own(client: httpx.Client) -> None:
+    said = ("Hello", "How are you?", "Fine. What is a lock?", "A thing on a door.")
+    turns = [
+        {
+            "id": f"t{place}",
+            "at": f"2026-01-01T12:{place:02}:00Z",
+            "subject": "lee" if place % 2 == 0 else "model",
+            "thread": "c",
+            "kind": "message",
+            "text": text,
+            "attributes": {"role": "assistant" if place % 2 else "user"},
+        }
+        for place, text in enumerate(said)
+    ]
+    post(client, *turns)
+    page = client.get("/chats/input/c").text
+    assert "4 turns" in page
+    assert "--keep-text" in page
+    assert "Hello" not in page
+    assert "lee" in client.get("/chats").text
+
+
+def test_a_bad_period_is_refused(client: httpx.Client) -> None:
+    post(client, line("a", 1))
+    path = "/subjects/input/ann"
+    assert client.get(path, params={"since": "soon"}).status_code == 400
+    swapped = {"since": "2026-02-01T00:00:00Z", "until": "2026-01-01T00:00:00Z"}
+    assert client.get(path, params=swapped).status_code == 400
+    empty = {"since": "2027-02-01T00:00:00Z", "until": "2027-03-01T00:00:00Z"}
+    assert "Nothing happened in this period" in client.get(path, params=empty).text
+
+
+def test_a_proposal_is_shown_before_and_after(client: httpx.Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    proposal = Proposal(
+        pattern="loop", parameter="in_a_row", old=3, new=5, low=4, high=6, tried=(2, 8),
+        before=Effect(20, 20), after=Effect(19, 4), held_out=Effect(18, 6), luck=0.004, verdicts=40, groups=9,
+        recent=(30, 12), recent_lost=1,
+    )  # fmt: skip
+    monkeypatch.setattr(pages_more, "judged_patterns", lambda store: ["loop"])
+    monkeypatch.setattr(
+        pages_more,
+        "learn_pattern",
+        lambda store, name, settings, at: LearningResult(proposal, "v1", at),
+    )
+    page = client.get("/learning").text
+    for words in ("in_a_row 3 → 5", "0.50 (", "0.83 (", "0.75 (", "12 detections instead of 30", "under 1%"):
+        assert words in page
+
+
+def test_the_mute_of_a_detection_says_why(client: httpx.Client) -> None:
+    post(client, *(line(f"e{day}", day) for day in (1, 2, 3)), line("e4", 4, readings=COLD))
+    wait_for(lambda: client.get("/v1/detections").json()["total"])
+    found = client.get("/v1/detections").json()["detections"][0]
+    path = f"/detections/{found['id']}"
+    form = {"muted": "escalates", "note": "a known game"}
+    assert client.post(f"{path}/triage?back=//evil.example", data=form).headers["location"] == "/"
+    page = client.get(path).text
+    assert f"until its severity rises above {found['severity']}, by local: a known game" in page
+    assert "Detected, severity" in page

@@ -1,0 +1,325 @@
+"""A graph in Neo4j: shape and vocabulary, labels of other designs, hostile names, faults of the server."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from ethogram.app.graph import init_graph
+from ethogram.app.sweep import sweep
+from ethogram.cli.main import main
+from ethogram.config import Settings
+from ethogram.errors import BadUsage, EthogramError
+from ethogram.models import Event, Reading
+from ethogram.patterns.library import load_patterns
+from ethogram.store import open_store
+from ethogram.store.graph import events as graph_events
+from ethogram.store.graph.connection import parse
+from ethogram.store.graph.labels import check_labels
+from ethogram.store.neo4j import Neo4jStore, open_graph
+from ethogram.store.records import Staged
+from neo4j_server import own_neo4j
+from settings_files import trusted_settings
+from small import WARM, warm_messages, write_events, write_patterns
+from stores_support import LATER, NOON
+
+HOSTILE = "x'}) DETACH DELETE n // ` \\u0060 \" $who \n"
+
+
+@pytest.fixture
+def url(new_url) -> str:
+    made: str = new_url("neo4j")
+    return made
+
+
+@pytest.fixture
+def store(url) -> Iterator[Neo4jStore]:
+    with open_graph(url) as opened:
+        yield opened
+
+
+def rows(store: Neo4jStore, query: str, **values: Any) -> list[Any]:
+    return store.read(lambda tx: tx.run(query, **values))
+
+
+def event(name: str, minute: int = 0, **fields: Any) -> Event:
+    fields.setdefault("subject", "ann")
+    return Event.sample(id=name, at=NOON + timedelta(minutes=minute), seq=minute, **fields)
+
+
+def order(store: Neo4jStore) -> list[str]:
+    """The ids along PRECEDES, and no other links between messages."""
+    links = dict(rows(store, "MATCH (a:Message)-[:PRECEDES]->(b:Message) RETURN a.id, b.id"))
+    ids = [name for name in links if name not in links.values()]
+    assert len(ids) <= 1
+    while ids and ids[-1] in links:
+        ids.append(links[ids[-1]])
+    assert len(ids) == len(links) + bool(links)
+    return ids
+
+
+def test_messages_precede_each_other_by_time_also_when_one_comes_late(store):
+    store.add([event("b", 2), event("d", 4)])
+    assert order(store) == ["b", "d"]
+    store.add([event("e", 5)])
+    assert order(store) == ["b", "d", "e"]
+    store.add([event("c", 3), event("a", 1)])
+    assert order(store) == ["a", "b", "c", "d", "e"]
+    store.purge(before=NOON + timedelta(minutes=3))
+    assert order(store) == ["c", "d", "e"]
+
+
+def test_traits_are_properties_and_indicators_are_shown(store):
+    store.add([event("a", readings={"compassion": 0.75, "MAN_LOVEBOMB": 0.5, "topic": "x"}, target="bo")])
+    store.add_readings(("input", "a"), [Reading("DEC_LIE", 0.25, "m@1")])
+    ((trait, at),) = rows(
+        store, "MATCH (:Subject {id: 'ann'})-[:SENT]->(m:Message) RETURN m.trait_compassion, m.at"
+    )
+    assert (trait, at.to_native()) == (0.75, NOON)
+    shown = "MATCH (:Message {id: 'a'})-[r:SHOWS]->(i:Indicator) RETURN i.name, r.score ORDER BY i.name"
+    assert rows(store, shown) == [("DEC_LIE", 0.25), ("MAN_LOVEBOMB", 0.5)]
+
+
+def test_the_vocabulary_is_added_once(url):
+    library = load_patterns()
+    first = init_graph(url, library, {})
+    assert (first.dimensions, first.traits, first.indicators) == (3, 12, 214)
+    assert first.patterns == len(library.programs)
+    assert init_graph(url, library, {}) == first
+    with open_graph(url) as store:
+        path = """MATCH (p:Pattern {name: 'love_bombing'})-[:CONFIRMS]->(i:Indicator)
+          MATCH (i)-[:OF]->(t:Trait)-[:OF]->(d:Dimension) RETURN i.name, t.name, d.name"""
+        assert ("MAN_LOVEBOMB", "manipulation", "ethos") in rows(store, path)
+
+
+def test_labels_of_another_design_are_chosen_once(url):
+    labels = {"Subject": "Agent", "Message": "Evaluation", "SENT": "EVALUATED"}
+    with open_graph(url, labels=labels) as store:
+        store.add([event("a"), event("b", 1)])
+    with open_store(url) as again:
+        assert [item.id for item in again.events()] == ["a", "b"]
+        assert rows(
+            again, "MATCH (:`Agent` {id: 'ann'})-[:`EVALUATED`]->(e:`Evaluation`) RETURN count(e)"
+        ) == [(2,)]
+    with pytest.raises(BadUsage, match="labels are chosen once"):
+        open_graph(url, labels={"Subject": "Person"})
+
+
+@pytest.mark.parametrize(
+    ("labels", "message"),
+    [
+        ({"Subject": "A`) DETACH DELETE (n"}, "expected letters, digits and underscores"),
+        ({"Subjct": "Agent"}, "did you mean 'Subject'"),
+        ({"Subject": "Message"}, "two kinds have the same label"),
+    ],
+)
+def test_a_label_that_is_no_name_is_refused(labels, message):
+    with pytest.raises(BadUsage, match=message):
+        check_labels(labels)
+
+
+def test_names_with_quotes_and_cypher_in_them_are_names(store):
+    store.add([event("bystander", subject="bo")])
+    given = event(
+        HOSTILE, 1, subject=HOSTILE, target=HOSTILE, source=HOSTILE, thread=HOSTILE, kind=HOSTILE,
+        text=HOSTILE, readings={"topic": HOSTILE}, attributes={HOSTILE: HOSTILE},
+    )  # fmt: skip
+    store.add([given], keep_text=True)
+    assert list(store.events([(HOSTILE, HOSTILE)])) == [given]
+    assert store.links(HOSTILE)[0].target == HOSTILE
+    assert store.purge(subject=HOSTILE, redact=True).events == 1
+    assert [item.id for item in store.events()] == ["bystander"]
+
+
+def test_an_address_is_shown_without_its_password():
+    address = parse("neo4j+s://ann:s%3Acret@db.example:7687/graph")
+    assert (address.user, address.password, address.database) == ("ann", "s:cret", "graph")
+    assert address.shown == "neo4j+s://ann@db.example:7687/graph"
+    for wrong in ("neo4j:///graph", "neo4j://host:port", "neo4j://host?x=1"):
+        with pytest.raises(BadUsage, match="expected neo4j://USER:PASSWORD@HOST:PORT/DATABASE"):
+            parse(wrong)
+
+
+def test_a_large_import_is_checked_as_a_whole_and_then_moved_in_steps(store, monkeypatch):
+    monkeypatch.setattr(graph_events, "STEP", 3)
+    store.add([event("e5", 5)])
+    given = [Staged(event(f"e{n}", n, subject=f"s{n % 2}" if n != 5 else "ann"), 0, n) for n in range(9)]
+    of, _ = store.stage(store.begin_import("k", {}, NOON), given, {})
+    clash, _ = store.stage(of, [Staged(event("e5", 5, source="x"), 0, 10)], {})
+    interrupted = graph_events.move
+    moved: list[int] = []
+
+    def move(tx, number, most=None):
+        if len(moved) == 2:
+            raise KeyboardInterrupt
+        moved.append(interrupted(tx, number, most))
+        return moved[-1]
+
+    monkeypatch.setattr(graph_events, "move", move)
+    with pytest.raises(KeyboardInterrupt):
+        store.finish_import(clash, {}, files={}, options="o", at=NOON)
+    monkeypatch.setattr(graph_events, "move", interrupted)
+    again = store.begin_import("k", {}, NOON)
+    done = store.finish_import(again, {}, files={"h": 10}, options="o", at=NOON)
+    assert (moved, done.added) == ([3, 3], 3)
+    assert [item.id for item in store.events() if item.source == "input"] == [f"e{n}" for n in range(9)]
+    assert {row.who: row.events for row in store.subjects()} == {
+        ("input", "ann"): 1,
+        ("input", "s0"): 5,
+        ("input", "s1"): 3,
+        ("x", "ann"): 1,
+    }
+    assert rows(store, "MATCH (:Message)-[r:PRECEDES]->(:Message) RETURN count(r)") == [(6,)]
+    assert (store.imports(), store.known_files("o")) == ([], {"h": 10})
+
+
+def test_where_there_is_no_store_it_says_how_to_make_one(url):
+    with pytest.raises(BadUsage, match="ethogram graph init"):
+        open_store(url)
+    with pytest.raises(BadUsage, match="is no graph"):
+        open_graph("events.db")
+
+
+# --- detection inside -----------------------------------------------------------------------
+
+
+def swept(store: Any, patterns: list[str], *, inside: bool) -> tuple[list[Any], Any]:
+    library = load_patterns(patterns)
+    done = sweep(store, library, as_of=LATER, clock=lambda: LATER, settings=Settings(), inside=inside)
+    return [detection.to_dict() for detection in store.detections()], done
+
+
+def calm(count: int, subject: str = "cy") -> list[Event]:
+    """Events of somebody who never does what these patterns look for."""
+    readings = {"compassion": 0.5, "manipulation": 0.1, "deception": 0.1, "exploitation": 0.1}
+    return [event(f"{subject}{n}", n, subject=subject, thread="t", readings=readings) for n in range(count)]
+
+
+def bombing(subject: str, start: int) -> list[Event]:
+    """Cool, three times warm, then pressure, to nobody in particular."""
+    steps = [(0.3, 0.1), (0.8, 0.1), (0.9, 0.1), (0.8, 0.1), (0.2, 0.7)]
+    return [
+        event(
+            f"{subject}{n}", start + n, subject=subject, thread="t",
+            readings={"compassion": warm, "manipulation": press, "deception": 0.1},
+        )
+        for n, (warm, press) in enumerate(steps)
+    ]  # fmt: skip
+
+
+def test_a_sweep_inside_finds_what_a_sweep_outside_finds(store, new_store):
+    events = [*bombing("ann", 0), *bombing("di", 100), *calm(30)]
+    patterns = ["love_bombing", "gaslighting", "planted_instruction"]
+    store.add(events)
+    ours, done = swept(store, patterns, inside=True)
+    assert done.outside == {}
+    with new_store("sqlite") as other:
+        other.add(events)
+        theirs, plain = swept(other, patterns, inside=False)
+    assert ours == theirs
+    assert {row["subject"] for row in ours} == {"ann", "di"}
+    assert done.summary() == plain.summary()
+    ((episode, first, last, count),) = rows(
+        store,
+        """MATCH (:Subject {id: 'ann'})-[r:EXHIBITS_PATTERN]->(:Pattern {name: 'love_bombing'})
+          RETURN r.episode, r.start_eval_id, r.end_eval_id, r.eval_count""",
+    )
+    assert (episode, first, last, count) == ("closed", "ann1", "ann4", 4)
+
+
+def test_what_cypher_cannot_say_is_read_out_and_named(store):
+    store.add([*bombing("ann", 0), event("vast", 50, subject="bo", readings={"deception": 1e15})])
+    _, done = swept(store, ["love_bombing", "darvo", "sandbagging"], inside=True)
+    assert set(done.outside) == {"darvo", "sandbagging"}
+    assert done.outside["darvo"] == "accused is measured from events"
+    assert {item.pattern for item in store.detections()} >= {"love_bombing"}
+
+
+def test_inside_needs_a_graph(new_store):
+    with new_store("sqlite") as other, pytest.raises(BadUsage, match="--inside needs a store in Neo4j"):
+        swept(other, ["love_bombing"], inside=True)
+
+
+def test_the_commands_work_on_a_graph(url, tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write_patterns(tmp_path / "patterns", WARM)
+    trusted_settings(tmp_path, "patterns: [patterns]\ngraph: {labels: {Subject: Agent}}\n")
+    write_events(tmp_path / "all.jsonl", warm_messages())
+    assert main(["graph", "init", "--store", url]) == 0
+    assert main(["store", "import", "all.jsonl", "--store", url]) == 0
+    assert (
+        main(
+            [
+                "sweep",
+                "--store",
+                url,
+                "--inside",
+                "--patterns",
+                "warm_then_cold",
+                "--as-of",
+                "2026-02-01T00:00:00Z",
+                "--json",
+            ]
+        )
+        == 0
+    )
+    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines() if line.startswith("{")]
+    (detection,) = [line for line in lines if line.get("change") == "new"]
+    assert main(["verdict", detection["id"], "confirmed", "--why", "seen", "--store", url]) == 0
+    assert main(["risk", "--store", url]) == 0
+    assert main(["store", "copy", url, "copy.db"]) == 0
+    with open_store("copy.db") as copy:
+        assert [item.id for item in copy.detections()] == [detection["id"]]
+        assert len(copy.verdicts()) == 1
+    capsys.readouterr()
+    assert main(["patterns", "show", detection["pattern"], "--cypher"]) == 0
+    query = capsys.readouterr().out
+    assert "$" not in query
+    assert "(s:`Agent`)" in query
+    with open_graph(url) as store:
+        (row,) = rows(store, query)
+        assert row[4][0][-1] == detection["last_event"]
+
+
+# --- faults ---------------------------------------------------------------------------------
+
+
+def test_a_server_that_goes_away_in_the_middle_of_a_write_and_comes_back(tmp_path):
+    with own_neo4j(tmp_path / "server", auth=True) as server:
+        admin = f"bolt://neo4j:neo4j@127.0.0.1:{server.port}/system"
+        change = "ALTER CURRENT USER SET PASSWORD FROM 'neo4j' TO 'correct-horse'"
+        from ethogram.store.graph.connection import connect
+
+        with connect(admin)[0] as driver, driver.session(database="system") as session:
+            session.run(change).consume()
+        url = f"bolt://neo4j:correct-horse@127.0.0.1:{server.port}"
+        with pytest.raises(BadUsage, match="refuses this user name and password") as refused:
+            open_store(url.replace("horse", "donkey"), create=True)
+        assert "donkey" not in str(refused.value)
+        batches = [[event(f"{n}-{k}", n, subject=f"s{k}") for k in range(20)] for n in range(12)]
+        with open_store(url, create=True) as store:
+            store.add(batches[0])
+            back = threading.Timer(0.5, lambda: (server.kill(), server.start()))
+            back.start()
+            for batch in batches[1:]:
+                try:
+                    store.add(batch)
+                except EthogramError:
+                    store.add(batch)  # stored whole or not at all, and each event once
+                time.sleep(0.1)
+            back.join()
+            for batch in batches:
+                assert store.add(batch)[:2] == (0, 20)
+            assert store.info().events == 240
+            assert {row.events for row in store.subjects()} == {12}
+            links = "MATCH (:Message)-[r:PRECEDES]->(:Message) RETURN count(r)"
+            assert rows(store, links) == [(220,)]
+        server.kill()
+        with pytest.raises(EthogramError, match="no Neo4j server answers"):
+            open_store(url)
