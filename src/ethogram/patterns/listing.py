@@ -25,6 +25,7 @@ class PatternRow(RecordStruct):
     """A pattern of the library, in a line."""
 
     RECORD = "pattern"
+    OMITTED = ("pack",)
 
     name: Name
     status: Status
@@ -37,7 +38,7 @@ class PatternRow(RecordStruct):
     title: str
     path: str
     pack: str | None = None
-    """The installed pack it belongs to, with `(changed)` where the file is not as it was installed."""
+    """The installed pack it belongs to, if any, with `(changed)` where the file is not as it was installed."""
 
 
 class PackRemoved(RecordStruct):

@@ -46,7 +46,7 @@ def pattern_lines(record: Record, origins: Mapping[str, str]) -> list[str]:
         f"version: {', '.join(record['versions'].values())}",
         f"cause: {record['cause']}",
         f"group_by: {', '.join(record['group_by'])}",
-        f"file: {record['path']}" + (f", pack {record['pack']}" if record["pack"] else ""),
+        f"file: {record['path']}" + (f", pack {record['pack']}" if record.get("pack") else ""),
         *_section("parameters", map(_parameter, record["parameters"])),
         "",
         *meaning.getvalue().splitlines(),
@@ -70,7 +70,7 @@ def _status(record: Record) -> str:
 
 def _title(record: Record) -> str:
     """The title, and the pack that brought the pattern."""
-    return f"{record['title']}  [pack {record['pack']}]" if record["pack"] else str(record["title"])
+    return f"{record['title']}  [pack {record['pack']}]" if record.get("pack") else str(record["title"])
 
 
 def _parameter(record: Record) -> str:
