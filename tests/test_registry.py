@@ -11,7 +11,7 @@ from ethogram.models import Event
 from ethogram.registry import Registry
 from ethogram.signals import measure_all
 
-KINDS = [registry.signals, registry.adapters, registry.stores, registry.evaluators]
+KINDS = [registry.signals, registry.adapters, registry.stores, registry.evaluators, registry.exporters]
 
 
 def distribution(folder: Path, name: str, entry_points: str, **modules: str) -> None:

@@ -10,7 +10,8 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 import pytest
 
 from ethogram.errors import BadUsage
-from ethogram.remote.webhook import ATTEMPTS, Webhook
+from ethogram.remote.posting import ATTEMPTS
+from ethogram.remote.webhook import Webhook
 
 
 class Server(HTTPServer):

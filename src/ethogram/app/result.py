@@ -185,6 +185,11 @@ class Analysis:
         """The detections, and the muted ones if asked for."""
         return [*self.detections, *(item for item, _ in self.muting.muted if muted)]
 
+    def counted(self, *, muted: bool = False) -> list[Detection]:
+        """The detections, those that an untrusted file mutes included, and all muted ones if asked for."""
+        shown = {entry.id for _, entry in self.muting.shown}
+        return [*self.detections, *(item for item, by in self.muting.muted if muted or by in shown)]
+
     def to_dicts(self, *, muted: bool = False, runs: Iterable[Run] = ()) -> Iterator[dict[str, Any]]:
         """JSON records: detections, runs with any, insufficient ones, a summary.
 

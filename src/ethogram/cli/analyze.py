@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Annotated
 
 import click
 
 from ..app.analyze import analyze_gathered, load_library, with_excerpts
 from ..app.mute import mute
+from ..app.result import Analysis
+from ..app.run_record import Run
 from ..app.runs import run_report
 from ..errors import BadUsage
 from ..report.wording import plural, printable
 from . import options as o
-from .output import Progress, check_page, show, write_json, write_line, write_page
+from .output import Progress, Target, check_page, json_line, show, write_line, write_page, write_text
+
+FORMATS = ("text", "json", "github", "junit", "markdown")
 
 
 def analyze(
@@ -31,6 +37,8 @@ def analyze(
     source: o.Source = "",
     scorers: o.Scorers = o.NONE,
     keep_text: Annotated[bool, o.opt("With --store: store texts too.", "--keep-text", panel=o.INPUT)] = False,
+    formats: o.Formats = o.NONE,
+    exit_zero: o.ExitZero = False,
     muted: Annotated[bool, o.opt("Show muted detections too.", "--muted", panel=o.OUTPUT)] = False,
     insufficient: Annotated[
         bool, o.opt("List every history with insufficient data.", "--insufficient", panel=o.OUTPUT)
@@ -49,6 +57,8 @@ def analyze(
     if keep_text and not (store and paths):
         raise click.BadParameter("--keep-text needs --store and files to import")
     check_page(html, [path for path in (*(paths or ()), store) if path])
+    shown, files = chosen_formats(formats, as_json=as_json, inputs=paths)
+    as_json = shown == "json"
     options = o.InputOptions(
         paths, as_of, config, source, skip_bad, scorers, parameters, fail_on, as_json, run
     )
@@ -92,9 +102,11 @@ def analyze(
 
             coverage = Coverage.of(analysis, library, gathered)
             write_page(html, page(analysis, coverage, muted=muted, runs=runs))
-        if as_json:
-            for record in analysis.to_dicts(muted=muted, runs=runs):
-                write_json(record)
+        for name, target in files:
+            target.write_text(formatted(name, analysis, runs, paths, settings.fail_on, muted=muted))
+        if shown != "text":
+            for piece in formatted(shown, analysis, runs, paths, settings.fail_on, muted=muted):
+                write_text(piece)
         else:
             from ..report.text import analysis_parts
 
@@ -105,5 +117,52 @@ def analyze(
                 write_line(f"\nHTML report: {printable(html)}")
     if settings.fail_on is not None and not analysis.events:
         raise BadUsage("--fail-on: there are no events in this input, so nothing was checked")
-    if settings.fail_on is not None and analysis.at_or_above(settings.fail_on):
+    if settings.fail_on is not None and analysis.at_or_above(settings.fail_on) and not exit_zero:
         raise click.exceptions.Exit(o.FAIL)
+
+
+def chosen_formats(
+    formats: Sequence[str], *, as_json: bool, inputs: Sequence[str]
+) -> tuple[str, list[tuple[str, Target]]]:
+    """The format of standard output, and the files that get others. `--json` is `--format json`."""
+    printed, files = ["json"] if as_json else [], list[tuple[str, Target]]()
+    for text in formats:
+        name, equals, path = text.partition("=")
+        o.check_word("--format", name, FORMATS)
+        if not equals:
+            printed.append(name)
+        elif name == "text" or not path:
+            raise BadUsage(
+                f"invalid --format {text!r:.80}: expected a file after json=, github=, junit=, ..."
+            )
+        else:
+            files.append((name, Target("--format", path, inputs=inputs)))
+    if len(set(printed)) > 1:
+        raise BadUsage(f"--format: {' and '.join(printed)} cannot both be printed; write one to FORMAT=FILE")
+    return (printed or ["text"])[0], files
+
+
+def formatted(
+    name: str,
+    analysis: Analysis,
+    runs: Sequence[Run],
+    paths: Sequence[str],
+    fail_on: str | None,
+    *,
+    muted: bool,
+) -> Iterator[str]:
+    """The analysis in a format other than text, in pieces."""
+    if name == "json":
+        return (json_line(record) for record in analysis.to_dicts(muted=muted, runs=runs))
+    from ..report import ci
+
+    detections = analysis.counted(muted=muted)
+    # Events do not know their file: an annotation has one where there is only one.
+    file = paths[0] if len(paths) == 1 and Path(paths[0]).is_file() else ""
+    if name == "github":
+        lines = ci.github_lines(analysis, detections, file=file, fail_on=fail_on)
+    elif name == "junit":
+        return iter([ci.junit_text(analysis, detections, file=file, fail_on=fail_on)])
+    else:
+        lines = ci.markdown_lines(analysis, detections)
+    return (f"{line}\n" for line in lines)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
 from typing import Annotated
 
 import click
@@ -77,6 +78,8 @@ COMMANDS: Mapping[str, Mapping[str, Target]] = {
             shadow="backtest:shadow",
             validate="backtest:validate",
             lock="patterns:lock",
+            install="packs:install",
+            remove="packs:remove",
         ),
         "signals": Group(
             "List signals, and the lexicon and evaluators that measure them.",
@@ -92,6 +95,7 @@ COMMANDS: Mapping[str, Mapping[str, Target]] = {
         "risk": "risk:risk",
         "subject": "risk:subject",
         "detections": "detections:detections",
+        "export-scores": "export:export_scores",
         "store": Group(
             "Import, inspect, copy, export and purge stored events.",
             import_="store:import_files",
@@ -158,8 +162,18 @@ def run(build: Callable[[], click.Command], name: str, args: list[str]) -> int:
     except BaseException as error:
         if isinstance(error, SystemExit | GeneratorExit):
             raise
-        return _flushed(report_error(error, as_json="--json" in args))
+        return _flushed(report_error(error, as_json=_wants_json(args)))
     return 0
+
+
+def _wants_json(args: Sequence[str]) -> bool:
+    """Whether errors are JSON too.
+
+    >>> _wants_json(["analyze", "--format", "json"]), _wants_json(["analyze", "--format", "github"])
+    (True, False)
+    """
+    after = [word for option, word in pairwise(args) if option == "--format"]
+    return "--json" in args or "--format=json" in args or "json" in after
 
 
 def build_app() -> Group:

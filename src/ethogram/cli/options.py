@@ -72,6 +72,13 @@ FailOn = Annotated[str, opt("Exit with 3 on detections at or above SEVERITY.", m
 Html = Annotated[str, opt("Also write an HTML report.", metavar="FILE")]
 Verbose = Annotated[bool, opt("Show all detections, evidence and checked patterns.", "--verbose", "-v")]
 Config = Annotated[str, opt("Read settings from FILE (default: ethogram.yaml).", metavar="FILE")]
+Formats = Annotated[
+    list[str],
+    opt("Print text, json, github, junit or markdown.", "--format", metavar="FORMAT[=FILE]", panel=OUTPUT),
+]
+ExitZero = Annotated[
+    bool, opt("Exit with 0 whatever was found; errors still fail.", "--exit-zero", panel=OUTPUT)
+]
 SkipBad = Annotated[bool, opt("Skip invalid lines and report them.", "--skip-bad")]
 Excerpts = Annotated[bool, opt("Include masked excerpts of texts in JSON and HTML.", "--excerpts")]
 Source = Annotated[

@@ -93,8 +93,13 @@ def write_json(record: Writable, *, to: TextIO | None = None) -> None:
     >>> write_json({"record": "fault", "path": "é"})
     {"record": "fault", "path": "\\u00e9"}
     """
+    write_text(json_line(record), to=to)
+
+
+def json_line(record: Writable) -> str:
+    """One record as one line of JSON, with its end."""
     body = record if isinstance(record, dict) else to_json(record)
-    write_line(json.dumps(body, ensure_ascii=True, allow_nan=False), to=to)
+    return json.dumps(body, ensure_ascii=True, allow_nan=False) + "\n"
 
 
 def write_lines(lines: Iterable[str]) -> None:
@@ -198,10 +203,14 @@ class Target:
 
     def write(self, records: Iterable[Mapping[str, Any]]) -> None:
         """Write all records."""
+        self.write_text(json.dumps(record) + "\n" for record in records)
+
+    def write_text(self, pieces: Iterable[str]) -> None:
+        """Write all pieces of a text."""
         from ..files import write_whole
 
         try:
-            write_whole(self._path, (json.dumps(record) + "\n" for record in records))
+            write_whole(self._path, pieces)
         except OSError as error:
             raise BadUsage(
                 f"{self.option}: {self.given!r:.200} cannot be written: {error.strerror or error}"

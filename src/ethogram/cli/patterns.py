@@ -13,6 +13,8 @@ from typing import Annotated, Any
 
 import click
 
+import ethogram
+
 from ..config import Settings
 from ..config.loading import Loaded
 from ..config.trust import SUFFIXES
@@ -27,13 +29,15 @@ from ..patterns import listing
 from ..patterns import lock as locking
 from ..patterns.catalogue import load_vocabulary
 from ..patterns.library import Library, select
+from ..patterns.lint import is_shipped
+from ..patterns.packs import origin_of
 from ..patterns.pattern_file import LISTS, PatternFile
 from ..patterns.scaffold import write_new
 from ..patterns.settings_check import check_patterns
 from ..report.patterns import pattern_lines, pattern_rows
 from ..report.wording import plural, printable
-from .errors import BAD
-from .options import NONE, AsJson, Config, Plugins, arg, load_config, opt
+from .errors import BAD, write_faults
+from .options import NONE, AsJson, Config, ExitZero, Plugins, arg, check_word, load_config, opt
 from .output import emit, write_json, write_line, write_lines
 
 _WORDS = ("id", "author", "date", "modified", "description", "triage")
@@ -101,12 +105,38 @@ def lint(
     selectors: Selectors = NONE,
     strict: Annotated[bool, opt("Fail on warnings too.", "--strict")] = False,
     as_json: AsJson = False,
+    form: Annotated[str, opt("Print text, json or sarif.", "--format", metavar="FORMAT")] = "text",
+    exit_zero: ExitZero = False,
     config: Config = "",
 ) -> None:
     """Check the syntax of patterns, and advise."""
+    check_word("--format", form, ("text", "json", "sarif"))
+    if as_json and form == "sarif":
+        raise BadUsage("--json and --format sarif exclude each other")
     loaded = load_config(config)
-    library = as_written(loaded, selectors)
-    warnings = linting.lint(library, load_vocabulary(loaded.settings.signals))
+    faults: Sequence[Fault] = ()
+    warnings: Sequence[Fault] = ()
+    library: Library | None = None
+    try:
+        library = as_written(loaded, selectors)
+        warnings = linting.lint(library, load_vocabulary(loaded.settings.signals))
+    except BadPattern as error:
+        if form != "sarif" and not exit_zero:
+            raise
+        faults = error.faults
+        if form != "sarif":
+            write_faults(error, as_json=as_json or form == "json")
+    if form == "sarif":
+        from ..report.ci import sarif
+
+        write_json(sarif(faults, warnings, ethogram.__version__))
+    elif library is not None:
+        _show_warnings(library, warnings, as_json=as_json or form == "json")
+    if (faults or (strict and warnings)) and not exit_zero:
+        raise click.exceptions.Exit(BAD)
+
+
+def _show_warnings(library: Library, warnings: Sequence[Fault], *, as_json: bool) -> None:
     lines = [
         printable(f"{warning.path}:{warning.line}:{warning.column}: warning: {warning.message}")
         for warning in warnings
@@ -114,8 +144,6 @@ def lint(
     lines.append(f"{plural(len(library), 'pattern')}, {plural(len(warnings), 'warning')}")
     summary = listing.LintSummary(patterns=len(library), warnings=len(warnings))
     emit([*(listing.LintWarning(place=warning) for warning in warnings), summary], lines, as_json=as_json)
-    if strict and warnings:
-        raise click.exceptions.Exit(BAD)
 
 
 def run_tests(
@@ -192,6 +220,7 @@ def _row(file: PatternFile) -> listing.PatternRow:
         severities=[severity for severity, _ in file.patterns[0].severities],
         title=file.title,
         path=file.path,
+        pack=None if file.in_code or is_shipped(file) else origin_of(Path(file.path)),
     )
 
 

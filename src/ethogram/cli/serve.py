@@ -31,6 +31,10 @@ def serve(
     webhook: Annotated[
         list[str], o.opt("Post every change of a detection to URL.", "--webhook", metavar="URL")
     ] = o.NONE,
+    exports: Annotated[
+        list[str],
+        o.opt("Send detections as scores: phoenix, langfuse, otel.", "--export", metavar="NAME=URL"),
+    ] = o.NONE,
     public_url: Annotated[str, o.opt("Use this address in links.", metavar="URL")] = "",
     patterns: o.Patterns = o.NONE,
     config: o.Config = "",
@@ -60,6 +64,7 @@ def serve(
             hosts=tuple(allow_host),
             webhooks=tuple(webhook),
             webhook_secret=os.environ.get(SECRET, ""),
+            exports=tuple(exports),
             public_url=public_url,
         )
         service = Service(options)

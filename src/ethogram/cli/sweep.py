@@ -28,6 +28,7 @@ from ..store import Store, open_store
 from ..store.records import Change
 from . import options as o
 from .errors import warn
+from .export import Exports, Sink, sinks_of
 from .output import Progress, flush, show, write_json, write_line
 
 
@@ -41,6 +42,7 @@ def sweep(
     fail_on: o.FailOn = "",
     as_json: o.AsJson = False,
     verbose: o.Verbose = False,
+    exports: Exports = o.NONE,
     config: o.Config = "",
     reset_clock: Annotated[
         bool, o.opt("Forget sweeps recorded ahead of the clock.", "--reset-clock")
@@ -63,7 +65,10 @@ def sweep(
     if pause and as_of:
         raise BadUsage("--every and --as-of exclude each other")
     library = load_library(patterns or None, loaded)
+    sinks = list(sinks_of(exports))
     with open_store(store) as opened:
+        if sinks and opened.private() is not None:
+            raise BadUsage("this store keeps people under other names: nothing of it is sent elsewhere")
         if reset_clock:
             again = plural(forget_sweeps_ahead(opened, o.now()), "subject")
             write_line(f"Forgot sweeps ahead of the clock; checking {again} again.", to=sys.stderr)
@@ -91,6 +96,7 @@ def sweep(
                 )
             failing, done, shown = muted(done, options.mutes(loaded, untrusted=True), opened)
             done = with_probabilities(done, opened, settings)
+            export(done, sinks, as_json=as_json)
             report(opened, done, shown, as_json=as_json, verbose=verbose)
             settle(opened, settings, o.now())
             if settings.fail_on is not None and failing.at_or_above(settings.fail_on):
@@ -159,6 +165,15 @@ def with_probabilities(done: Sweep, store: Store, settings: Settings) -> Sweep:
         for change, detection in zip(done.changes, detections, strict=True)
     ]
     return replace(done, changes=tuple(changes))
+
+
+def export(done: Sweep, sinks: Sequence[Sink], *, as_json: bool) -> None:
+    """Send the changes, before they count as reported: an interrupted command sends them again."""
+    for change in done.changes if sinks else ():
+        for sink in sinks:
+            if why := sink(change.detection):
+                again = "ethogram export-scores --store sends it again"
+                warn(f"not delivered: detection {change.detection.id}: {why}; {again}", as_json=as_json)
 
 
 def report(

@@ -8,7 +8,7 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import nullcontext
 from dataclasses import replace
 from typing import Annotated
@@ -25,6 +25,7 @@ from ..report.wording import clean, plural, span, title_of, whom
 from ..store import open_store
 from . import options as o
 from .errors import warn
+from .export import Exports, Sink, sinks_of
 from .output import flush, write_json, write_line
 
 EVERY = "1s"
@@ -33,9 +34,6 @@ SHARE = 4
 PATIENCE = 10.0
 """Seconds that a bad line may stay unchanged, since it may still be written."""
 COMMAND_SECONDS = 60.0
-
-Sink = Callable[[Detection], str]
-"""Takes a detection with its change; '' or why it could not be delivered."""
 
 
 def watch(
@@ -48,6 +46,7 @@ def watch(
     webhook: Annotated[
         str, o.opt("Post each detection as JSON; https or this machine.", metavar="URL", panel=o.OUTPUT)
     ] = "",
+    exports: Exports = o.NONE,
     store: Annotated[
         str, o.opt("Keep detections; report none of them twice.", metavar="URL", panel=o.OUTPUT)
     ] = "",
@@ -76,7 +75,7 @@ def watch(
     idle, pause = o.seconds_of(until_idle, "--until-idle"), o.seconds_of(every, "--every") or 0.0
     if pause <= 0:
         raise BadUsage("invalid --every: expected more than 0 seconds")
-    sinks = list(_sinks(command, webhook))
+    sinks = [*_sinks(command, webhook), *sinks_of(exports)]
     options = o.InputOptions(paths, "", config, source, skip_bad, scorers, parameters, fail_on, as_json, run)
     loaded = options.loaded()
     settings, library = loaded.settings, load_library(patterns or None, loaded)

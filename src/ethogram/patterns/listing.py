@@ -25,6 +25,7 @@ class PatternRow(RecordStruct):
     """A pattern of the library, in a line."""
 
     RECORD = "pattern"
+    OMITTED = ("pack",)
 
     name: Name
     status: Status
@@ -36,6 +37,18 @@ class PatternRow(RecordStruct):
     severities: Sequence[Severity]
     title: str
     path: str
+    pack: str | None = None
+    """The installed pack it belongs to, if any, with `(changed)` where the file is not as it was installed."""
+
+
+class PackRemoved(RecordStruct):
+    """A pack that `patterns remove` removed."""
+
+    RECORD = "pack_removed"
+
+    name: Name
+    path: str
+    patterns: Count
 
 
 class Parameter(RecordStruct):

@@ -1,29 +1,14 @@
-"""Post JSON to an address that the user named: https, or plain http on this machine; no redirects."""
+"""Post records as JSON to an address that the user named."""
 
 from __future__ import annotations
 
 import hmac
 import json
-import urllib.error
-import urllib.request
 from collections.abc import Callable, Mapping
 from time import sleep as wait
 from typing import Any
-from urllib.parse import urlsplit
 
-from .address import check_address, is_local
-
-SECONDS = 10.0
-"""For one request."""
-ATTEMPTS = 3
-"""Of one delivery, a second and two seconds apart."""
-MOST_BYTES = 65_536
-"""Of an answer; the rest is not read."""
-
-
-class _NoRedirects(urllib.request.HTTPRedirectHandler):
-    def redirect_request(self, *_: Any) -> None:
-        return None
+from .posting import Poster
 
 
 def signature(secret: bytes, body: bytes) -> str:
@@ -43,35 +28,11 @@ class Webhook:
     """
 
     def __init__(self, url: str, *, secret: str = "", sleep: Callable[[float], None] = wait) -> None:
-        self.url, self._sleep = check_address("--webhook", url, None, "the URL"), sleep
-        self._secret = secret.encode()
-        handlers: list[urllib.request.BaseHandler] = [_NoRedirects()]
-        if is_local(urlsplit(self.url).hostname or ""):
-            handlers.append(urllib.request.ProxyHandler({}))
-        self._opener = urllib.request.build_opener(*handlers)
+        self._poster = Poster("--webhook", url, sleep=sleep)
+        self.url, self._secret = self._poster.url, secret.encode()
 
     def post(self, record: Mapping[str, Any]) -> str:
         """Deliver a record; '' or why it was not delivered, in words that repeat nothing of it."""
         body = json.dumps(record, ensure_ascii=True).encode()
-        headers = {"Content-Type": "application/json", "User-Agent": "ethogram"}
-        if self._secret:
-            headers["X-Ethogram-Signature"] = signature(self._secret, body)
-        why = ""
-        for attempt in range(ATTEMPTS):
-            if attempt:
-                self._sleep(float(attempt))
-            request = urllib.request.Request(self.url, body, headers, method="POST")
-            try:
-                with self._opener.open(request, timeout=SECONDS) as answer:
-                    answer.read(MOST_BYTES)
-                return ""
-            except urllib.error.HTTPError as error:
-                error.close()
-                why = f"the server answered with HTTP {error.code}"
-                if error.code < 500 and error.code != 429:
-                    break
-            except (OSError, ValueError) as error:
-                reason = getattr(error, "reason", error)
-                cause = getattr(reason, "strerror", None) or type(reason).__name__
-                why = f"no connection to the server ({cause})"
-        return why
+        signed = {"X-Ethogram-Signature": signature(self._secret, body)} if self._secret else {}
+        return self._poster.post(body, headers=signed).why

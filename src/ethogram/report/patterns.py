@@ -20,7 +20,7 @@ Record = Mapping[str, Any]
 def pattern_rows(records: Iterable[Record]) -> Iterator[str]:
     """One line for each record of a list, in columns; those that are off say so."""
     rows = [
-        (each["name"], _status(each), each["shape"], ", ".join(each["severities"]), each["title"])
+        (each["name"], _status(each), each["shape"], ", ".join(each["severities"]), _title(each))
         for each in records
     ]
     return map(printable, aligned(rows))
@@ -46,7 +46,7 @@ def pattern_lines(record: Record, origins: Mapping[str, str]) -> list[str]:
         f"version: {', '.join(record['versions'].values())}",
         f"cause: {record['cause']}",
         f"group_by: {', '.join(record['group_by'])}",
-        f"file: {record['path']}",
+        f"file: {record['path']}" + (f", pack {record['pack']}" if record.get("pack") else ""),
         *_section("parameters", map(_parameter, record["parameters"])),
         "",
         *meaning.getvalue().splitlines(),
@@ -66,6 +66,11 @@ def _status(record: Record) -> str:
     """The status, whether it is off, and what real data say."""
     text = str(record["status"]) + ("" if record["on"] else " (off)")
     return f"{text}, {record['evidence']}" if record["evidence"] else text
+
+
+def _title(record: Record) -> str:
+    """The title, and the pack that brought the pattern."""
+    return f"{record['title']}  [pack {record['pack']}]" if record.get("pack") else str(record["title"])
 
 
 def _parameter(record: Record) -> str:

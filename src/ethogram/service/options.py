@@ -33,6 +33,8 @@ class ServeOptions:
     """Addresses that get every change of a detection. Only the command line names them."""
     webhook_secret: str = ""
     """Signs what webhooks get."""
+    exports: tuple[str, ...] = ()
+    """Exporters that get the same as scores, as NAME=URL."""
     public_url: str = ""
     """The address under which people reach the service, for links; empty: host and port."""
     pause: float = 1.0

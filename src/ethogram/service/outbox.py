@@ -1,11 +1,14 @@
-"""Deliver changes of detections to webhooks: each at least once, also after a restart."""
+"""Deliver changes of detections to webhooks and exporters: each at least once, also after a restart."""
 
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from typing import Any
 
+from ..errors import BadUsage
+from ..integrations.exporters.base import make, parse
 from ..models import format_time, stable_hash
 from ..models.slotted import replace
 from ..remote.webhook import Webhook
@@ -20,6 +23,9 @@ TRIES = 5
 """Deliveries of one change, each with retries of its own, before it is set aside."""
 LONGEST_PAUSE = 300.0
 
+Delivery = tuple[str, Callable[[Change], str]]
+"""The key of its note, and what takes a change: '' or why it was not delivered."""
+
 
 def message_of(change: Change, base_url: str) -> dict[str, Any]:
     """The body: a sentence under the names that chat tools read, the record, and where to see it."""
@@ -32,16 +38,16 @@ def message_of(change: Change, base_url: str) -> dict[str, Any]:
 
 
 class Outbox:
-    """A thread for each webhook; what was sent is noted in the store."""
+    """A thread for each webhook and exporter; what was sent is noted in the store."""
 
     def __init__(self, store: Store, options: ServeOptions) -> None:
         self._store, self._base_url = store, options.url
         self._closing = threading.Event()
-        self._news = [threading.Event() for _ in options.webhooks]
-        webhooks = [Webhook(url, secret=options.webhook_secret) for url in options.webhooks]
+        deliveries = [*self._webhooks(options), *self._exporters(options)]
+        self._news = [threading.Event() for _ in deliveries]
         self._threads = [
-            threading.Thread(target=self._run, args=pair, daemon=True)
-            for pair in zip(webhooks, self._news, strict=True)
+            threading.Thread(target=self._run, args=(*delivery, news), daemon=True)
+            for delivery, news in zip(deliveries, self._news, strict=True)
         ]
         for thread in self._threads:
             thread.start()
@@ -57,8 +63,21 @@ class Outbox:
         for thread in self._threads:
             thread.join(timeout=15)
 
-    def _run(self, webhook: Webhook, news: threading.Event) -> None:
-        key = stable_hash("webhook", webhook.url)[:16]
+    def _webhooks(self, options: ServeOptions) -> Iterator[Delivery]:
+        for url in options.webhooks:
+            webhook = Webhook(url, secret=options.webhook_secret)
+            key = stable_hash("webhook", webhook.url)[:16]
+            yield key, lambda change, to=webhook: to.post(message_of(change, self._base_url))  # type: ignore[misc]
+
+    def _exporters(self, options: ServeOptions) -> Iterator[Delivery]:
+        if options.exports and self._store.private() is not None:
+            raise BadUsage("this store keeps people under other names: nothing of it is sent elsewhere")
+        for text in options.exports:
+            exporter = make(*parse(text))
+            key = stable_hash("exporter", text)[:16]
+            yield key, lambda change, to=exporter: to.send(change.detection.to_dict())  # type: ignore[misc]
+
+    def _run(self, key: str, deliver: Callable[[Change], str], news: threading.Event) -> None:
         note = self._store.note(SENT, key)
         # A new address is told what happens from now on.
         last = note["last"] if note is not None else self._newest()
@@ -68,7 +87,7 @@ class Outbox:
             news.clear()
             changes = self._store.changes(last, PAGE)
             for change in changes:
-                if why := webhook.post(message_of(change, self._base_url)):
+                if why := deliver(change):
                     tries += 1
                     if tries < TRIES:
                         break

@@ -1,0 +1,1 @@
+"""Exporters: detections as scores in tools that show traces."""
