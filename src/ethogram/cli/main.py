@@ -25,6 +25,10 @@ COMMANDS: Mapping[str, Mapping[str, Target]] = {
         "assess": "risk:assess",
         "why": "why:why",
     },
+    "Scale": {
+        "bucket": "buckets:bucket",
+        "merge": "buckets:merge",
+    },
     "Live": {
         "serve": "serve:serve",
         "keys": Group(
