@@ -51,7 +51,7 @@ shape:
   spread: {from: presses, to: presses, at_least: 2, within: 30d}
 severity: medium
 examples:
-  fires: [{story: two after one, subject: [a, a, b, c], target: [b, c, a, a], manipulation: [0.9, 0.9, 0.9, 0.9], at: 4}]
+  fires: [{story: two after one, subject: [a, a, b, c], target: [b, c, a, a], manipulation: [0.9]}]
   quiet:
     - {story: one after one, subject: [a, b], target: [b, a], manipulation: [0.9, 0.9]}
     - {story: nobody presses, subject: [a, b], target: [b, a], manipulation: [0.1, 0.1]}
@@ -59,7 +59,7 @@ examples:
 
 
 def random_lines(seed: int, count: int = 250) -> list[dict[str, Any]]:
-    """Event lines of people who talk in threads, with scores by others, categories and a source without times."""
+    """Event lines of people who talk in threads, with scores by others, and a source without times."""
     rng = random.Random(seed)
     lines: list[dict[str, Any]] = []
     for k in range(count):

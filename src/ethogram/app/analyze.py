@@ -69,7 +69,8 @@ def analyze(
     moment = moment_of(as_of)
     evaluate = _evaluate(evaluator, library, settings)
     now = now or datetime.now(UTC)
-    gathered = gathered_events(events, library, settings, skip_bad, now=now, jobs=jobs)
+    memory = memory_for(events, settings, jobs)
+    gathered = gathered_events(events, library, settings, skip_bad, now=now, memory=memory)
     try:
         analysis = analyze_gathered(
             gathered, library, as_of=moment, settings=settings, evaluate=evaluate, jobs=jobs
@@ -153,11 +154,11 @@ def gathered_events(
     skip_bad: bool = False,
     *,
     now: datetime | None = None,
-    jobs: int | None = None,
+    memory: int | None = None,
 ) -> Batch | OnDisk:
-    """The events that were given, in order: in memory, or on disk where they are too many.
+    """The events that were given, in order: in memory, or on disk where they need more than `memory`.
 
-    Times more than `settings.max_future` after `now` are refused.
+    Its default is that of the settings. Times more than `settings.max_future` after `now` are refused.
     """
     limits = Limits(**settings.limits)
     latest = latest_time(now or datetime.now(UTC), settings.max_future)
@@ -172,7 +173,7 @@ def gathered_events(
     if isinstance(events, (str, Path)):
         if (buckets := open_buckets(events)) is not None:
             return buckets
-        return gather_events([events], memory=memory_for([events], settings, jobs), **common)
+        return gather_events([events], memory=settings.memory if memory is None else memory, **common)
     if hasattr(events, "__arrow_c_stream__"):
         return read_frame(events, **common)
     if isinstance(events, (bytes, Mapping, Event)) or not isinstance(events, Iterable):

@@ -37,7 +37,7 @@ from ..models.slotted import replace
 from ..patterns.library import Library
 from ..signals import Measurer, Options, plan
 from ..store.rows import detection_of
-from .out_of_core import EventsByTime, Job, Looked, Tally, in_buckets, in_turn, job_of
+from .out_of_core import EventsByTime, Job, Looked, Tally, in_buckets, job_of, look_in_turn
 from .readings import beyond_subjects, dropped, judged, lone_scorer, needed, only_scorers, without_steps
 from .result import Analysis
 
@@ -196,8 +196,8 @@ def open_share(
         lacking = sorted(job.known) if manifest.how != _how(usual) else []
     if lacking:
         raise BadUsage(
-            f"{buckets.folder}: a pattern reads {', '.join(lacking)}, which depends on other subjects and was "
-            "not measured with these settings when the events were split: "
+            f"{buckets.folder}: a pattern reads {', '.join(lacking)}, which depends on other subjects and "
+            "was not measured with these settings when the events were split: "
             "run `ethogram bucket` again with the same --patterns and settings as this command"
         )
     return buckets, job
@@ -220,7 +220,7 @@ def analyze_share(
         raise BadUsage(f"invalid --bucket {share}/{of}: expected a number from 1 to {of} before the slash")
     if of > len(buckets.paths):
         raise BadUsage(f"invalid --bucket {share}/{of}: {buckets.folder} has {len(buckets.paths)} buckets")
-    looked = list(in_turn(job, buckets.paths[share - 1 :: of], workers))
+    looked = list(look_in_turn(job, buckets.paths[share - 1 :: of], workers))
     header = _header(buckets, job, share, of, looked)
     detections = (item for one in looked for item in one.part.detections)
     encode = msgspec.json.encode

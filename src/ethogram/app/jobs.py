@@ -1,15 +1,27 @@
-"""Jobs: how many processes share the work, and from what size of input on that pays."""
+"""Jobs: work shared out among processes. What comes out does not depend on their number."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+import pickle
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
+from subprocess import PIPE
+from typing import TypeVar
 
 from ..config import Settings
+from ..errors import EthogramError
+from ..language.program import Program
+from ..signals import plan
+from .readings import needed
 
 PAYS = 64 * 2**20
 """Bytes of input from which on splitting it among more than two processes makes up for starting them."""
+START = "from ethogram.app.jobs import work; work()"
+J, I, R = TypeVar("J"), TypeVar("I"), TypeVar("R")  # noqa: E741
 
 
 def usable_cores() -> int:
@@ -17,22 +29,84 @@ def usable_cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def memory_for(paths: Iterable[str | Path], settings: Settings, jobs: int | None) -> int:
+def memory_for(paths: object, settings: Settings, jobs: int | None) -> int:
     """Bytes of events that are held in memory: none where they are split among processes.
 
     They are where several are asked for, or by default where there are more than two cores and the input is
     large; on two, one process with all events in memory is as fast.
     """
     if jobs is None:
-        jobs = usable_cores() - 1 if sum(map(_size, paths)) >= PAYS else 1
+        jobs = usable_cores() - 1 if _size(paths) >= PAYS else 1
     return 0 if jobs > 1 else settings.memory
 
 
-def _size(path: str | Path) -> int:
-    place = Path(path)
+def _size(paths: object) -> int:
+    """Bytes of the files at a path or paths; what is no path has none."""
+    if isinstance(paths, list | tuple):
+        return sum(_size(path) for path in paths if isinstance(path, str | Path))
+    if not isinstance(paths, str | Path):
+        return 0
+    place = Path(paths)
     try:
         if place.is_dir():
             return sum(file.stat().st_size for file in place.rglob("*") if file.is_file())
         return place.stat().st_size
-    except OSError:
+    except (OSError, ValueError):
         return 0
+
+
+def are_ours(programs: Iterable[Program]) -> bool:
+    """Whether other processes know all signals of these programs; those of a caller's script they do not."""
+    return all(vars(item).get("__module__", "").startswith("ethogram.") for item in plan(needed(programs)))
+
+
+def in_turn(function: Callable[[J, I], R], job: J, items: Sequence[I], workers: int) -> Iterator[R]:
+    """What a function of a module gives for a job and each item, in their order, by so many processes."""
+    workers = min(workers, len(items))
+    if workers <= 1:
+        yield from (function(job, item) for item in items)
+        return
+    # Started as programs, not forked from this one: a fork would copy locks that threads of the caller hold,
+    # and `multiprocessing` would run the caller's script again. -P and the path: what they import is what we
+    # import, not what lies in the working directory.
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(item for item in sys.path if item)}
+    command = [sys.executable, "-P", "-c", START]
+    started = [subprocess.Popen(command, stdin=PIPE, stdout=PIPE, env=env) for _ in range(workers)]
+    try:
+        for number, process in enumerate(started):
+            with process.stdin as pipe:  # type: ignore[union-attr]
+                pickle.dump((function, job, items[number::workers]), pipe, pickle.HIGHEST_PROTOCOL)
+        # Each waits with its next answer until the last was taken, so that few are held at a time.
+        for number in range(len(items)):
+            yield _answer(started[number % workers])
+    finally:
+        # After Ctrl-C they are in the middle of something nobody waits for any more.
+        for process in started:
+            process.kill()
+            process.stdout.close()  # type: ignore[union-attr]
+            process.wait()
+
+
+def _answer(process: subprocess.Popen[bytes]) -> R:  # type: ignore[type-var]
+    try:
+        answer: R | BaseException = pickle.load(process.stdout)  # type: ignore[arg-type]
+    except (EOFError, pickle.UnpicklingError):
+        raise EthogramError("a process that looked at a part of the events died; is memory short?") from None
+    if isinstance(answer, BaseException):
+        raise answer
+    return answer
+
+
+def work() -> None:
+    """What such a process does: a function, a job and items come in, and what it gives for each goes out."""
+    # Ctrl-C reaches the whole group; whoever started us decides what becomes of it.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    out, sys.stdout = sys.stdout.buffer, sys.stderr
+    function, job, items = pickle.load(sys.stdin.buffer)
+    for item in items:
+        try:
+            answer: object = function(job, item)
+        except Exception as error:
+            answer = error
+        pickle.dump(answer, out, pickle.HIGHEST_PROTOCOL)
+        out.flush()

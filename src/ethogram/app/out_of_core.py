@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-import os
-import pickle
-import signal
-import subprocess
-import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from heapq import merge
 from pathlib import Path
-from subprocess import PIPE
 
 from ..config import Settings
 from ..engine.detect import Part, Whole, find_part
-from ..errors import EthogramError
 from ..ingest import Gathered, OnDisk
 from ..ingest.batch import EventSequence, Unknown
 from ..ingest.ordering import by_order
@@ -36,15 +29,13 @@ from ..models import EPOCH, Detection, Event
 from ..models.slotted import dataclass, field, replace
 from ..patterns.catalogue import load_vocabulary
 from ..patterns.library import Library
-from ..signals import plan
 from ..signals.measurer import MAX_REASONS, OTHER
-from .jobs import usable_cores
+from .jobs import are_ours, in_turn, usable_cores
 from .readings import (
     beyond_subjects,
     judged,
     lone_scorer,
     measurer_of,
-    needed,
     only_scorers,
     scored_events,
     without_steps,
@@ -55,70 +46,15 @@ from .traces import Traces, joined_traces, trace
 
 WORTH_IT = 16 * 2**20
 """Bytes in buckets from which on starting processes, half a second each, is made up for."""
-START = "from ethogram.app.out_of_core import work; work()"
 
 
-def in_turn(job: Job, paths: Sequence[Path], workers: int | None = None) -> Iterator[Looked]:
+def look_in_turn(job: Job, paths: Sequence[Path], workers: int | None = None) -> Iterator[Looked]:
     """What is in each bucket, in the order of the paths. `workers`: up to 1 is this process alone."""
     paths = [path for path in paths if path.exists()]
-    workers = min(_worth(job, paths) if workers is None else workers, len(paths))
-    if workers <= 1:
-        yield from (look_at(job, path) for path in paths)
-        return
-    # Started as programs, not forked from this one: a fork would copy locks that threads of the caller hold,
-    # and `multiprocessing` would run the caller's script again. -P and the path: what they import is what we
-    # import, not what lies in the working directory.
-    env = {**os.environ, "PYTHONPATH": os.pathsep.join(item for item in sys.path if item)}
-    command = [sys.executable, "-P", "-c", START]
-    started = [subprocess.Popen(command, stdin=PIPE, stdout=PIPE, env=env) for _ in range(workers)]
-    try:
-        for number, process in enumerate(started):
-            with process.stdin as pipe:  # type: ignore[union-attr]
-                pickle.dump((job, paths[number::workers]), pipe)
-        # Each waits with its next answer until the last was taken, so that few are held at a time.
-        for number in range(len(paths)):
-            yield _answer(started[number % workers])
-    finally:
-        # After Ctrl-C they are in the middle of something nobody waits for any more.
-        for process in started:
-            process.kill()
-            process.stdout.close()  # type: ignore[union-attr]
-            process.wait()
-
-
-def _worth(job: Job, paths: Iterable[Path]) -> int:
-    # Signals that the caller's own script registered are not known to another process.
-    ours = all(
-        vars(item).get("__module__", "").startswith("ethogram.") for item in plan(needed(job.measuring))
-    )
-    enough = sum(path.stat().st_size for path in paths) >= WORTH_IT
-    cores = usable_cores()
-    return cores if ours and enough and cores > 1 else 0
-
-
-def _answer(process: subprocess.Popen[bytes]) -> Looked:
-    try:
-        answer: Looked | BaseException = pickle.load(process.stdout)  # type: ignore[arg-type]
-    except (EOFError, pickle.UnpicklingError):
-        raise EthogramError("a process that looked at a part of the events died; is memory short?") from None
-    if isinstance(answer, BaseException):
-        raise answer
-    return answer
-
-
-def work() -> None:
-    """What such a process does: a job and paths come in, and what is in each bucket goes out."""
-    # Ctrl-C reaches the whole group; whoever started us decides what becomes of it.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    out, sys.stdout = sys.stdout.buffer, sys.stderr
-    job, paths = pickle.load(sys.stdin.buffer)
-    for path in paths:
-        try:
-            answer: object = look_at(job, path)
-        except Exception as error:
-            answer = error
-        pickle.dump(answer, out, pickle.HIGHEST_PROTOCOL)
-        out.flush()
+    if workers is None:
+        enough = sum(path.stat().st_size for path in paths) >= WORTH_IT
+        workers = usable_cores() if enough and are_ours(job.measuring) else 1
+    return in_turn(look_at, job, paths, workers)
 
 
 class EventsByTime:
@@ -197,7 +133,7 @@ def analyze_on_disk(
     asked_for = job_of(on_disk.events.buckets, library, settings, as_of or on_disk.newest or EPOCH)
     with prepared(on_disk.events.buckets, asked_for) as (job, paths, unused, unmeasured):
         tally = Tally(library, job.as_of, unused, unmeasured)
-        for item in in_turn(job, paths, workers):
+        for item in look_in_turn(job, paths, workers):
             tally.add(item)
         if lone := lone_scorer(tally.unused, tally.names, settings.scorers):
             ours = replace(settings, scorers={**settings.scorers, **lone})

@@ -8,6 +8,7 @@ from typing import Annotated
 import click
 
 from ..app.analyze import analyze_gathered, load_library, with_excerpts
+from ..app.jobs import memory_for
 from ..app.mute import mute
 from ..app.runs import run_report
 from ..errors import BadUsage
@@ -81,7 +82,7 @@ def analyze(
 
             evaluate, settings = None, settings_for(settings, scored.scorer)
     else:
-        gathered = options.gather(library, settings, progress, jobs=jobs)
+        gathered = options.gather(library, settings, progress, memory=memory_for(paths, settings, jobs))
     with o.held(gathered):
         events = gathered.events
         with progress.checking(

@@ -237,20 +237,19 @@ class InputOptions:
         settings: Settings,
         progress: Progress,
         *,
-        jobs: int | None = None,
+        memory: int | None = None,
         multiple: int = 1,
     ) -> Batch | OnDisk:
-        """The same, on disk where there are too many events for memory, or where several processes pay off.
+        """The same, on disk where events need more than `memory` (default: as the settings say).
 
         A folder of buckets stays where it is. Others on disk are in a multiple of `multiple` buckets.
         """
-        from ..app.jobs import memory_for
         from ..ingest import gather_events
         from ..ingest.spill import open_buckets
 
         if len(self.paths) == 1 and (buckets := open_buckets(self.paths[0])) is not None:
             return buckets
-        memory = memory_for(self.paths, settings, jobs)
+        memory = settings.memory if memory is None else memory
         return self.read(
             library.kinds, settings, progress, reader=gather_events, memory=memory, multiple=multiple
         )

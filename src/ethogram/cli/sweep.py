@@ -52,6 +52,7 @@ def sweep(
     scoring: o.ScoringOptions = o.NO_SCORING,
     parameters: o.Parameters = o.NONE,
     plugins: o.Plugins = o.NONE,
+    jobs: o.Jobs = None,
 ) -> None:
     """Check subjects with something new in a store; report changes once."""
     options = o.InputOptions((), as_of, config, "", False, scorers, parameters, fail_on, as_json)
@@ -81,6 +82,7 @@ def sweep(
                     settings=settings,
                     since=o.moment(since, "--since"),
                     min_events=min_events,
+                    jobs=jobs,
                 )
             failing, done, shown = muted(done, options.mutes(loaded, untrusted=True), opened)
             done = with_probabilities(done, opened, settings)
