@@ -51,7 +51,11 @@ shape:
   spread: {from: presses, to: presses, at_least: 2, within: 30d}
 severity: medium
 examples:
-  fires: [{story: two after one, subject: [a, a, b, c], target: [b, c, a, a], manipulation: [0.9]}]
+  fires:
+    - story: two after one
+      subject: [a, a, b, c]
+      target: [b, c, a, a]
+      manipulation: [0.9, 0.9, 0.9, 0.9]
   quiet:
     - {story: one after one, subject: [a, b], target: [b, a], manipulation: [0.9, 0.9]}
     - {story: nobody presses, subject: [a, b], target: [b, a], manipulation: [0.1, 0.1]}

@@ -28,6 +28,7 @@ COMMANDS: Mapping[str, Mapping[str, Target]] = {
     "Scale": {
         "bucket": "buckets:bucket",
         "merge": "buckets:merge",
+        "spark": Group("Detect patterns on a Spark cluster.", analyze="spark:analyze"),
     },
     "Live": {
         "serve": "serve:serve",
