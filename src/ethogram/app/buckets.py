@@ -85,11 +85,11 @@ class _Parts:
     def split(self, events: EventSequence) -> Iterator[tuple[int, EventSequence]]:
         """The events of a sequence by file."""
         rows: dict[int, list[int]] = {}
-        of: dict[Any, int] = {}
-        for row, who in enumerate(events.values("source", "subject")):
-            if who not in of:
-                of[who] = bucket_of(*who, self.count)
-            rows.setdefault(of[who], []).append(row)
+        of: dict[tuple[str, str], int] = {}
+        for row, (source, subject) in enumerate(events.values("source", "subject")):
+            if (number := of.get((source, subject))) is None:
+                number = of[source, subject] = bucket_of(source, subject, self.count)
+            rows.setdefault(number, []).append(row)
         return ((number, events.take(own)) for number, own in sorted(rows.items()))
 
 

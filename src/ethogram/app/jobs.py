@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from subprocess import PIPE
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from ..config import Settings
 from ..errors import EthogramError
@@ -21,7 +21,9 @@ from .readings import needed
 PAYS = 64 * 2**20
 """Bytes of input from which on splitting it among more than two processes makes up for starting them."""
 START = "from ethogram.app.jobs import work; work()"
-J, I, R = TypeVar("J"), TypeVar("I"), TypeVar("R")  # noqa: E741
+Job = TypeVar("Job")
+Item = TypeVar("Item")
+Result = TypeVar("Result")
 
 
 def usable_cores() -> int:
@@ -60,7 +62,9 @@ def are_ours(programs: Iterable[Program]) -> bool:
     return all(vars(item).get("__module__", "").startswith("ethogram.") for item in plan(needed(programs)))
 
 
-def in_turn(function: Callable[[J, I], R], job: J, items: Sequence[I], workers: int) -> Iterator[R]:
+def in_turn(
+    function: Callable[[Job, Item], Result], job: Job, items: Sequence[Item], workers: int
+) -> Iterator[Result]:
     """What a function of a module gives for a job and each item, in their order, by so many processes."""
     workers = min(workers, len(items))
     if workers <= 1:
@@ -87,9 +91,9 @@ def in_turn(function: Callable[[J, I], R], job: J, items: Sequence[I], workers: 
             process.wait()
 
 
-def _answer(process: subprocess.Popen[bytes]) -> R:  # type: ignore[type-var]
+def _answer(process: subprocess.Popen[bytes]) -> Any:
     try:
-        answer: R | BaseException = pickle.load(process.stdout)  # type: ignore[arg-type]
+        answer = pickle.load(process.stdout)  # type: ignore[arg-type]
     except (EOFError, pickle.UnpicklingError):
         raise EthogramError("a process that looked at a part of the events died; is memory short?") from None
     if isinstance(answer, BaseException):

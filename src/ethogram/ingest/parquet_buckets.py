@@ -187,9 +187,10 @@ def by_subject(events: EventSequence) -> EventSequence:
 def ranks(column: Coded) -> NDArray[np.int64]:
     """Return the place of each row's text among the texts in order."""
     order = sorted(range(len(column.words)), key=column.words.__getitem__)
-    places = np.empty(len(order), np.int64)
+    places: NDArray[np.int64] = np.empty(len(order), np.int64)
     places[order] = np.arange(len(order))
-    return places[column.codes]
+    rows: NDArray[np.int64] = places[column.codes]
+    return rows
 
 
 def scorer_times(events: EventSequence) -> Scorers:
@@ -435,7 +436,7 @@ def _column_scorers(readings: Mapping[str, Readings], rows: Sequence[Any]) -> di
     if not any(rows):
         return known
     for name in {name for own in rows if own for name in own}:
-        scorers = {(rows[row] or {}).get(name) for row in rows_with(readings[name]).tolist()}
+        scorers: set[Any] = {(rows[row] or {}).get(name) for row in rows_with(readings[name]).tolist()}
         if len(scorers) != 1:
             return None
         known[name] = scorers.pop()
