@@ -7,7 +7,7 @@ hold everything about an event, so that what is read from them is what was writt
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -21,7 +21,18 @@ from ..models import INPUT_SCORER, Event, micros, stable_hash
 from ..models.slotted import replace
 from .batch import EventList, EventSequence, Gathered
 from .column_reader import NAMES
-from .event_columns import Coded, Column, EventColumns, Readings, Sparse, coded, in_order, rows_with
+from .event_columns import (
+    MANY_SIGNALS,
+    Coded,
+    Column,
+    EventColumns,
+    Readings,
+    Sparse,
+    coded,
+    in_order,
+    rows_with,
+    thinned,
+)
 from .ordering import by_order
 from .spill import MANIFEST, BucketFolder, EventsOnDisk, OnDisk
 
@@ -32,6 +43,7 @@ GROUP_ROWS = 131_072
 PREFIX = "readings."
 MOST_SIGNALS = 1_000
 """Signals of a file that have a column of their own; the others share one."""
+ALWAYS = ("id", "at", "subject", "seq", "source", "timed")
 PLAIN = ("target", "reply_to", "thread", "session", "kind", "text")
 OBJECTS = ("attributes", "scorers", "widths", "readings")
 """Columns of JSON objects."""
@@ -329,14 +341,17 @@ def _rows_of(columns: Mapping[str, Any], count: int) -> list[dict[str, Any] | No
 # --- reading --------------------------------------------------------------------------------
 
 
-def read_parquet_bucket(path: Path) -> EventSequence:
-    """Return the events of a file, in order."""
+def read_parquet_bucket(path: Path, names: Collection[str] | None = None) -> EventSequence:
+    """Return the events of a file, in order; with `names` they need not have other fields, nor readings."""
     if not path.exists():
         return EventList()
     parquet = pyarrow_parquet()
+    some = None if names is None else [*ALWAYS, *set(names).difference(ALWAYS)]
     try:
-        # Without threads and memory maps: several processes do this at once.
-        table = parquet.read_table(path, use_threads=False)
+        # Without threads: several processes do this at once.
+        table = parquet.read_table(path, columns=some, use_threads=False)
+        if some is not None and "id" in set(names or ()) and table["id"].null_count:
+            table = parquet.read_table(path, use_threads=False)  # ids are made of content
     except (OSError, ValueError) as error:
         raise BadUsage(f"{path}: {error}") from None
     return events_of_table(table)
@@ -346,7 +361,7 @@ def events_of_table(table: Any) -> EventSequence:
     """Return the events of an Arrow table as `table_of` makes it, in order."""
     columns = {name: table[name].combine_chunks() for name in table.column_names}
     fields: dict[str, Column] = {}
-    for name in ("source", "subject", *PLAIN):
+    for name in ("source", "subject", *filter(columns.__contains__, PLAIN)):
         column = _coded(columns[name])
         if len(column.words):
             fields[name] = column if name in NAMES else list(column)
@@ -354,13 +369,15 @@ def events_of_table(table: Any) -> EventSequence:
     assert isinstance(source, Coded)
     if len(source.words) > 1:
         fields["source"] = source
-    attributes = _parsed(columns["attributes"])
-    if any(attributes):
+    objects = {name: _parsed(columns[name]) for name in OBJECTS if name in columns}
+    objects = {name: column for name, column in objects.items() if any(column)}
+    if attributes := objects.pop("attributes", None):
         fields["attributes"] = attributes
+    signals = [name for name in columns if name.startswith(PREFIX)]
     readings: dict[str, Readings] = {}
-    for name in columns:
-        if name.startswith(PREFIX):
-            readings[name.removeprefix(PREFIX)] = _readings(columns[name])
+    for name in signals:
+        own = _readings(columns.pop(name))
+        readings[name.removeprefix(PREFIX)] = thinned(own) if len(signals) > MANY_SIGNALS else own
     ids: list[str | None] | None = columns["id"].to_pylist()
     assert ids is not None
     timed = np.asarray(columns["timed"].to_pylist(), bool)
@@ -373,8 +390,11 @@ def events_of_table(table: Any) -> EventSequence:
         readings,
         timed=bool(timed[0]) if len(set(timed.tolist())) == 1 else timed,
     )
-    more, scorers, widths = (_parsed(columns[name]) for name in ("readings", "scorers", "widths"))
-    if not any(more) and not any(widths):
+    if not objects:
+        return in_order(events)
+    nothing: list[Any] = [None] * len(ids)
+    more, scorers, widths = (objects.get(name, nothing) for name in ("readings", "scorers", "widths"))
+    if more is widths is nothing:
         known = _column_scorers(readings, scorers)
         if known is not None:
             events.scorers = known
@@ -433,8 +453,6 @@ def _readings(column: Any) -> Readings:
 def _column_scorers(readings: Mapping[str, Readings], rows: Sequence[Any]) -> dict[str, str] | None:
     """Return the scorer of each signal that has one at all of its readings; None where any differs."""
     known: dict[str, str] = {}
-    if not any(rows):
-        return known
     for name in {name for own in rows if own for name in own}:
         scorers: set[Any] = {(rows[row] or {}).get(name) for row in rows_with(readings[name]).tolist()}
         if len(scorers) != 1:

@@ -176,12 +176,15 @@ def rows_of(path: Path) -> Iterator[Row]:
     return chain.from_iterable(pieces_of(path))
 
 
-def read_bucket(path: Path) -> EventSequence:
-    """Return the events of a bucket of rows, of columns or of Parquet, in order."""
+def read_bucket(path: Path, names: Collection[str] | None = None) -> EventSequence:
+    """Return the events of a bucket of rows, of columns or of Parquet, in order.
+
+    With `names` they need not have other fields than those, nor readings.
+    """
     if path.suffix == ".parquet":
         from .parquet_buckets import read_parquet_bucket
 
-        return read_parquet_bucket(path)
+        return read_parquet_bucket(path, names)
     if path.suffix:
         from .column_spill import read_columns
 
@@ -316,24 +319,27 @@ class EventsOnDisk(EventCollection):
     def __init__(self, buckets: BucketFolder) -> None:
         self.buckets = buckets
 
-    def parts(self) -> Iterator[EventSequence]:
-        """Yield the events bucket by bucket, each in order; those of one subject are in one bucket."""
-        return map(read_bucket, self.buckets.paths)
+    def parts(self, names: Collection[str] | None = None) -> Iterator[EventSequence]:
+        """Yield the events bucket by bucket, each in order; those of one subject are in one bucket.
+
+        With `names` they need not have other fields than those, nor readings.
+        """
+        return (read_bucket(path, names) for path in self.buckets.paths)
 
     def __iter__(self) -> Iterator[Event]:
         return chain.from_iterable(self.parts())
 
     def values(self, *names: str) -> Iterator[Any]:
-        return chain.from_iterable(part.values(*names) for part in self.parts())
+        return chain.from_iterable(part.values(*names) for part in self.parts(names))
 
     def values_of(self, whose: Collection[tuple[str, str]], *names: str) -> Iterator[Any]:
         paths = self.buckets.paths
         numbers = sorted({bucket_of(source, subject, len(paths)) for source, subject in whose})
-        parts = (read_bucket(paths[number]).of_subjects(whose) for number in numbers)
+        parts = (read_bucket(paths[number], names).of_subjects(whose) for number in numbers)
         return chain.from_iterable(part.values(*names) for part in parts)
 
     def counts(self, *names: str) -> Counter[Any]:
-        return sum((part.counts(*names) for part in self.parts()), Counter())
+        return sum((part.counts(*names) for part in self.parts(names)), Counter())
 
     def has(self, name: str) -> bool:
         return self.buckets.has(name) and super().has(name)
