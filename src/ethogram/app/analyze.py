@@ -69,7 +69,7 @@ def analyze(
     moment = moment_of(as_of)
     evaluate = _evaluate(evaluator, library, settings)
     now = now or datetime.now(UTC)
-    memory = memory_for(events, settings, jobs)
+    memory = memory_for(settings, jobs)
     gathered = gathered_events(events, library, settings, skip_bad, now=now, memory=memory)
     try:
         analysis = analyze_gathered(

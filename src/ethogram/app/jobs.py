@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from pathlib import Path
 from subprocess import PIPE
 from typing import Any, TypeVar
 
@@ -18,8 +17,6 @@ from ..language.program import Program
 from ..signals import plan
 from .readings import needed
 
-PAYS = 64 * 2**20
-"""Bytes of input from which on splitting it among more than two processes makes up for starting them."""
 START = "from ethogram.app.jobs import work; work()"
 Job = TypeVar("Job")
 Item = TypeVar("Item")
@@ -31,30 +28,12 @@ def usable_cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def memory_for(paths: object, settings: Settings, jobs: int | None) -> int:
-    """Bytes of events that are held in memory: none where they are split among processes.
+def memory_for(settings: Settings, jobs: int | None) -> int:
+    """Bytes of events that are held in memory: none where several processes are asked for, which share them.
 
-    They are where several are asked for, or by default where there are more than two cores and the input is
-    large; on two, one process with all events in memory is as fast.
+    By default events that fit stay in memory: splitting scored events costs more CPU than matching them.
     """
-    if jobs is None:
-        jobs = usable_cores() - 1 if _size(paths) >= PAYS else 1
-    return 0 if jobs > 1 else settings.memory
-
-
-def _size(paths: object) -> int:
-    """Bytes of the files at a path or paths; what is no path has none."""
-    if isinstance(paths, list | tuple):
-        return sum(_size(path) for path in paths if isinstance(path, str | Path))
-    if not isinstance(paths, str | Path):
-        return 0
-    place = Path(paths)
-    try:
-        if place.is_dir():
-            return sum(file.stat().st_size for file in place.rglob("*") if file.is_file())
-        return place.stat().st_size
-    except (OSError, ValueError):
-        return 0
+    return 0 if jobs is not None and jobs > 1 else settings.memory
 
 
 def are_ours(programs: Iterable[Program]) -> bool:

@@ -82,7 +82,7 @@ def analyze(
 
             evaluate, settings = None, settings_for(settings, scored.scorer)
     else:
-        gathered = options.gather(library, settings, progress, memory=memory_for(paths, settings, jobs))
+        gathered = options.gather(library, settings, progress, memory=memory_for(settings, jobs))
     with o.held(gathered):
         events = gathered.events
         with progress.checking(
