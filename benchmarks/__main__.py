@@ -18,12 +18,14 @@ def build_app() -> Group:
     """Both groups of commands."""
     from benchmarks.quality import commands as quality
     from benchmarks.speed import commands as speed
+    from benchmarks.speed.scale import scale
     from benchmarks.speed.service import service
     from benchmarks.speed.stores import stores
 
     return Group(
         "Measure how fast ethogram is and how often it is right.",
         speed=speed.speed,
+        scale=scale,
         service=service,
         stores=stores,
         quality=Group(

@@ -70,7 +70,7 @@ def free_port() -> int:
 @contextlib.contextmanager
 def running(command: Sequence[str], port: int) -> Iterator[int]:
     """The process id of a server, once it listens."""
-    process = subprocess.Popen([sys.executable, *command], stderr=subprocess.DEVNULL)
+    process = subprocess.Popen([sys.executable, "-P", *command], stderr=subprocess.DEVNULL)
     try:
         for _ in range(600):
             with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
@@ -147,7 +147,7 @@ def main() -> None:
         asyncio.run(serve(int(options.serve[0]), float(options.serve[1])))
         return
     direct = free_port()
-    upstream = ["-m", "benchmarks.speed.gateway", "--serve", str(direct), str(options.seconds)]
+    upstream = [__file__, "--serve", str(direct), str(options.seconds)]
     with running(upstream, direct), TemporaryDirectory() as folder:
         for mode, store in (("pass", ""), ("annotate", ""), ("annotate", "a.db"), ("refuse", "r.db")):
             port = free_port()

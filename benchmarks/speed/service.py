@@ -47,7 +47,7 @@ def service(
 @contextmanager
 def running(store: Path, port: int) -> Iterator[subprocess.Popen[bytes]]:
     """A service in a process of its own, once it answers."""
-    command = [sys.executable, "-m", "ethogram", "serve", "--store", str(store), "--port", str(port)]
+    command = [sys.executable, "-P", "-m", "ethogram", "serve", "--store", str(store), "--port", str(port)]
     process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
     try:
         while True:

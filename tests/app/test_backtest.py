@@ -108,6 +108,13 @@ def test_order_makes_the_lift(tmp_path, capsys):
     assert 1.5 < told["lift"] < 3
 
 
+def test_the_number_of_processes_changes_nothing(tmp_path, events, capsys):
+    asked = ["patterns", "backtest", str(pattern(tmp_path, "up")), "--data", str(events)]
+    one, three = (run(capsys, *asked, "--jobs", jobs) for jobs in ("1", "3"))
+    assert one == three
+    assert len(one[0]["shuffled"]) == 10
+
+
 def test_patterns_that_are_on_are_told_where_they_are_about_the_same_events(tmp_path, capsys):
     file = tmp_path / "run.jsonl"
     file.write_text("".join(json.dumps(item.to_dict()) + "\n" for item in history("repetitive_errors")))

@@ -158,6 +158,22 @@ def test_a_sweep_that_stops_half_way_goes_on_with_the_others(store, library, swe
     assert [subject for _, _, subject in told(rest)] == ["a", "b", "c"]
 
 
+def test_the_number_of_processes_changes_nothing(tmp_path, library, monkeypatch):
+    monkeypatch.setattr(stored_events, "MOST_SUBJECTS", 2)
+    lines = [
+        line for k in range(5) for line in (*warm_messages(f"s{k}"), *turns(f"t{k}", [0.9] * 4, range(1, 5)))
+    ]
+    results = []
+    for jobs in (1, 3):
+        with open_store(str(tmp_path / f"{jobs}.db"), create=True) as opened:
+            opened.add(events(lines))
+            done = sweep(opened, library, as_of=NOW, clock=lambda: NOW, jobs=jobs)
+            results.append((done, [change.detection.to_dict() for change in done.changes]))
+    (alone, one), (together, three) = results
+    assert one == three != []
+    assert alone.summary() == together.summary()
+
+
 def test_only_one_sweeps_at_a_time(store, library, tmp_path):
     store.add(events(warm_messages()))
     with open_store(str(tmp_path / "store.db")) as other:

@@ -63,7 +63,9 @@ def test_help_lists_few_commands_by_task(capsys):
     assert frame.main(["--help"]) == 0
     lines = capsys.readouterr().out.splitlines()
     titles = [line for line in lines if line.endswith(":") and not line.startswith(("Usage", " "))]
-    assert titles == ["Options:", "Analyse:", "Live:", "Serve:", "Patterns:", "Store:", "Judge:", "Setup:"]
+    assert titles == [
+        "Options:", "Analyse:", "Scale:", "Live:", "Serve:", "Patterns:", "Store:", "Judge:", "Setup:",
+    ]  # fmt: skip
     commands = frame.build_app().targets
     assert len(commands) <= 30
     assert all(any(line.startswith(f"  {name} ") for line in lines) for name in commands)
@@ -83,7 +85,16 @@ def test_every_help_text_is_one_short_imperative_line_and_no_option_is_without()
 def test_analyze_shows_ten_options_first_and_the_rest_in_panels(capsys):
     assert frame.main(["analyze", "--help"]) == 0
     panels = dict(re.findall(r"^(\w[\w ]*):\n((?:  .*\n)+)", capsys.readouterr().out, re.MULTILINE))
-    assert list(panels) == ["Arguments", "Options", "Input", "Output", "Scoring", "Agent runs", "Advanced"]
+    assert list(panels) == [
+        "Arguments",
+        "Options",
+        "Input",
+        "Output",
+        "Scoring",
+        "Agent runs",
+        "Scale",
+        "Advanced",
+    ]
     assert len(re.findall(r"^  -", panels["Options"], re.MULTILINE)) == 10 + 1  # and --help
 
 

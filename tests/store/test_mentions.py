@@ -21,7 +21,7 @@ from stores_support import NOON
 
 ID = "zoë-q"
 """With a letter that JSON writes as an escape."""
-COUNTED = {"events": 4, "sources": 1, "detections": 1, "verdicts": 2, "states": 1}
+COUNTED = {"events": 4, "sources": 1, "detections": 1, "verdicts": 2, "states": 1, "notes": 1}
 
 
 def event(name: str, subject: str, **fields) -> Event:
@@ -54,6 +54,7 @@ def fill(path) -> None:
         store.add_verdicts(
             [Verdict("confirmed", "kim", NOON, "loop", "v1", detection=found.id, why=f"ask {ID}")]
         )
+        store.put_note("triage", found.id, {"note": f"{ID} told us"}, NOON)
         store.save_state("talk", "t1", json.dumps({"with": ID}).encode(), NOON, subject="bo")
 
 
@@ -160,6 +161,7 @@ def test_every_column_of_words_is_looked_at_or_known_to_name_nobody():
         ("verdict_counts", "verdict"), ("tries", "pattern"), ("tries", "version"), ("tries", "data"),
         ("sweeps", "selection"), ("sweeps", "versions"), ("swept", "selection"), ("swept", "versions"),
         ("locks", "name"), ("locks", "token"), ("locks", "started"), ("locks", "host"), ("looks", "what"),
+        ("notes", "kind"), ("notes", "key"),
     }  # fmt: skip
     words = {
         (table.name, column.name)
@@ -174,8 +176,8 @@ def test_the_command_says_what_is_left_and_how_to_replace_it(filled, capsys):
     assert main(["store", "purge", "--store", str(filled), "--subject", ID]) == 0
     out = capsys.readouterr().out
     assert out.splitlines()[1] == (
-        "Others still mention the id, in 3 events, 1 source, 1 detection, 2 verdicts and "
-        "1 conversation state; --redact replaces it."
+        "Others still mention the id, in 3 events, 1 source, 1 detection, 2 verdicts, "
+        "1 conversation state and 1 note; --redact replaces it."
     )
     assert main(["store", "purge", "--store", str(filled), "--subject", ID, "--redact", "--json"]) == 0
     record = json.loads(capsys.readouterr().out)

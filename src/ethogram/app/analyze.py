@@ -14,11 +14,13 @@ from ..engine.detect import find
 from ..errors import BadUsage
 from ..ingest import Batch, Limits, OnDisk, events_of, gather_events, read_frame
 from ..ingest.collector import checked_events, latest_time
+from ..ingest.spill import open_buckets
 from ..models import EPOCH, Event, parse_time
 from ..models.detection import base_pattern
 from ..patterns.catalogue import known_ranges, load_vocabulary
 from ..patterns.library import Library, load_patterns, parts_of, without_combinations
 from ..patterns.settings_check import check_patterns
+from .jobs import memory_for
 from .mute import add_excerpts, mute
 from .readings import judged, lone_scorer, scored_events
 from .result import Analysis, known_signals, strange, summed_up, unread
@@ -47,6 +49,7 @@ def analyze(
     skip_bad: bool = False,
     now: datetime | None = None,
     evaluator: str | Evaluator | None = None,
+    jobs: int | None = None,
 ) -> Analysis:
     """Look for patterns in events: Event objects, dicts as in an event line, a DataFrame, or a path to read.
 
@@ -55,6 +58,7 @@ def analyze(
     `settings.mutes` mutes at the moment `now` (default: the machine's clock) is set apart, and events dated
     more than `settings.max_future` after it are refused. `evaluator` scores the messages that earn it
     first (default: the one in the settings, if any). Nothing is kept but answers that were paid for.
+    `jobs` processes share the work (default: all cores where that pays); the result is the same.
 
     >>> analyze([], patterns=["love_bombing"]).detections
     ()
@@ -65,9 +69,12 @@ def analyze(
     moment = moment_of(as_of)
     evaluate = _evaluate(evaluator, library, settings)
     now = now or datetime.now(UTC)
-    gathered = gathered_events(events, library, settings, skip_bad, now=now)
+    memory = memory_for(settings, jobs)
+    gathered = gathered_events(events, library, settings, skip_bad, now=now, memory=memory)
     try:
-        analysis = analyze_gathered(gathered, library, as_of=moment, settings=settings, evaluate=evaluate)
+        analysis = analyze_gathered(
+            gathered, library, as_of=moment, settings=settings, evaluate=evaluate, jobs=jobs
+        )
         return mute(analysis, entries, gathered.events, now=now) if entries else analysis
     finally:
         if isinstance(gathered, OnDisk):
@@ -148,10 +155,11 @@ def gathered_events(
     skip_bad: bool = False,
     *,
     now: datetime | None = None,
+    memory: int | None = None,
 ) -> Batch | OnDisk:
-    """The events that were given, in order: in memory, or on disk where they are too many.
+    """The events that were given, in order: in memory, or on disk where they need more than `memory`.
 
-    Times more than `settings.max_future` after `now` are refused.
+    Its default is that of the settings. Times more than `settings.max_future` after `now` are refused.
     """
     limits = Limits(**settings.limits)
     latest = latest_time(now or datetime.now(UTC), settings.max_future)
@@ -164,7 +172,9 @@ def gathered_events(
         "latest": latest,
     }
     if isinstance(events, (str, Path)):
-        return gather_events([events], memory=settings.memory, **common)
+        if (buckets := open_buckets(events)) is not None:
+            return buckets
+        return gather_events([events], memory=settings.memory if memory is None else memory, **common)
     if hasattr(events, "__arrow_c_stream__"):
         return read_frame(events, **common)
     if isinstance(events, (bytes, Mapping, Event)) or not isinstance(events, Iterable):
@@ -188,6 +198,7 @@ def analyze_gathered(
     settings: Settings | None = None,
     traced: bool = False,
     evaluate: Evaluate | None = None,
+    jobs: int | None = None,
 ) -> Analysis:
     """The analysis of events that were read already, in memory or on disk; the same either way.
 
@@ -201,7 +212,7 @@ def analyze_gathered(
         ours = settings_for(settings or Settings(), found.scorer)
         try:
             found.must_not_have_stopped()
-            analysis = analyze_gathered(scored, library, as_of=as_of, settings=ours, traced=traced)
+            analysis = analyze_gathered(scored, library, as_of=as_of, settings=ours, traced=traced, jobs=jobs)
         finally:
             if isinstance(scored, OnDisk):
                 scored.close()
@@ -211,7 +222,7 @@ def analyze_gathered(
     from .out_of_core import analyze_on_disk
 
     settings = settings or Settings()
-    return analyze_on_disk(gathered, library, settings, as_of=as_of, traced=traced)
+    return analyze_on_disk(gathered, library, settings, as_of=as_of, traced=traced, workers=jobs)
 
 
 def analyze_batch(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -24,6 +24,7 @@ from ..patterns.library import Library
 from ..risk.backtest import Backtest, Fields, backtest, common_fields, events_of, histories_of
 from ..store.records import Store
 from .analyze import analyze_gathered
+from .jobs import in_turn, usable_cores
 from .mute import add_excerpts
 from .readings import scored_events
 from .result import Analysis
@@ -33,6 +34,8 @@ SHUFFLES = 10
 EXAMPLES = 3
 MOST_SHUFFLED = 500_000
 """Events up to which histories are shuffled: they must be in memory, and each shuffle is a whole run."""
+MANY_SHUFFLED = 1_000_000
+"""Events in all shuffles from which on several processes pay off."""
 Progress = Callable[[int, int, str], None]
 Since = timedelta | datetime | None
 
@@ -108,21 +111,25 @@ def backtest_patterns(
     examples: int = EXAMPLES,
     excerpts: bool = False,
     progress: Progress | None = None,
+    jobs: int | None = None,
 ) -> BacktestResult:
     """What every chosen pattern finds in events, compared with shuffled events and with other patterns.
 
     `others` are the patterns it may overlap with, `against` another version of it. Events before `since` (a
-    moment, or a time before the newest event) are read as context; detections before it do not count.
+    moment, or a time before the newest event) are read as context; detections before it do not count. `jobs`
+    processes share the work (default: all cores where that pays); the result is the same.
     """
 
     def run(library: Library, what: str) -> Analysis:
         if progress is not None:
             progress(0, 0, f"looking for {what}")
-        return analyze_gathered(batch, library, as_of=as_of, settings=settings)
+        return analyze_gathered(batch, library, as_of=as_of, settings=settings, jobs=jobs)
 
     analysis, rest = run(library, "the pattern"), run(others, "others").every
     start = _start(since, analysis.as_of)
-    shuffled = _count_in_shuffles(batch, library, settings, analysis.as_of, start, shuffles, seed, progress)
+    shuffled = _count_in_shuffles(
+        batch, library, settings, analysis.as_of, start, shuffles, seed, progress, jobs
+    )
     untimed = frozenset(() if batch.timed else batch.events.untimed_sources())
     programs = {program.name: program for program in library.programs}
     backtests, lacking = [], {}
@@ -254,6 +261,7 @@ def _count_in_shuffles(
     shuffles: int,
     seed: int,
     progress: Progress | None,
+    jobs: int | None,
 ) -> Mapping[str, Sequence[int]]:
     """Detections of each pattern in each shuffle; empty where events cannot be shuffled.
 
@@ -263,15 +271,32 @@ def _count_in_shuffles(
     if as_of is None or not programs or isinstance(batch, OnDisk) or len(batch.events) > MOST_SHUFFLED:
         return {}
     events, _, _ = scored_events(batch.events.until(as_of), programs, settings)
-    counts: dict[str, list[int]] = {program.name: [] for program in programs}
-    for number in range(shuffles):
+    if jobs is None:
+        jobs = usable_cores() if shuffles * len(events) >= MANY_SHUFFLED else 1
+    job, each = Shuffles(programs, events, as_of, since, seed), []
+    for number, own in enumerate(in_turn(count_in_shuffle, job, range(shuffles), jobs)):
         if progress is not None:
             progress(number, shuffles, "shuffling histories")
-        arranged = shuffled(events, random.Random(f"{seed}:{number}"))
-        detections = find(programs, arranged, as_of=as_of, engine="columns").detections
-        for name, own in counts.items():
-            own.append(sum(item.pattern == name and _is_since(item, since) for item in detections))
-    return counts
+        each.append(own)
+    return {program.name: [own[program.name] for own in each] for program in programs}
+
+
+@dataclass(frozen=True, slots=True)
+class Shuffles:
+    """What is counted in every shuffle."""
+
+    programs: Sequence[Program]
+    events: EventSequence
+    as_of: datetime
+    since: datetime | None
+    seed: int
+
+
+def count_in_shuffle(job: Shuffles, number: int) -> Mapping[str, int]:
+    """Detections of each program in one shuffle."""
+    arranged = shuffled(job.events, random.Random(f"{job.seed}:{number}"))
+    detections = find(job.programs, arranged, as_of=job.as_of, engine="columns").detections
+    return Counter(item.pattern for item in detections if _is_since(item, job.since))
 
 
 def _compare(analysis: Analysis, other: Analysis, since: datetime | None) -> tuple[BacktestComparison, ...]:

@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-import os
-import pickle
-import signal
-import subprocess
-import sys
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from heapq import merge
 from pathlib import Path
-from subprocess import PIPE
 
 from ..config import Settings
 from ..engine.detect import Part, Whole, find_part
-from ..errors import EthogramError
-from ..ingest import OnDisk
+from ..ingest import Gathered, OnDisk
 from ..ingest.batch import EventSequence, Unknown
 from ..ingest.ordering import by_order
 from ..ingest.spill import (
@@ -33,17 +26,16 @@ from ..ingest.spill import (
 )
 from ..language.program import Program
 from ..models import EPOCH, Detection, Event
-from ..models.slotted import dataclass, replace
+from ..models.slotted import dataclass, field, replace
 from ..patterns.catalogue import load_vocabulary
 from ..patterns.library import Library
-from ..signals import plan
 from ..signals.measurer import MAX_REASONS, OTHER
+from .jobs import are_ours, in_turn, usable_cores
 from .readings import (
+    beyond_subjects,
     judged,
     lone_scorer,
-    looks_beyond_subjects,
     measurer_of,
-    needed,
     only_scorers,
     scored_events,
     without_steps,
@@ -52,74 +44,17 @@ from .result import MOST as MOST_UNREAD
 from .result import Analysis, joined, known_signals, summed_up, unread
 from .traces import Traces, joined_traces, trace
 
-MOST = 2
 WORTH_IT = 16 * 2**20
 """Bytes in buckets from which on starting processes, half a second each, is made up for."""
-START = "from ethogram.app.out_of_core import work; work()"
 
 
-def in_turn(job: Job, paths: Sequence[Path], workers: int | None = None) -> Iterator[Looked]:
-    """What is in each bucket, in the order of the paths. `workers`: 0 is this process alone."""
+def look_in_turn(job: Job, paths: Sequence[Path], workers: int | None = None) -> Iterator[Looked]:
+    """What is in each bucket, in the order of the paths. `workers`: up to 1 is this process alone."""
     paths = [path for path in paths if path.exists()]
     if workers is None:
-        workers = _worth(job, paths)
-    if workers < 1:
-        yield from (look_at(job, path) for path in paths)
-        return
-    # Started as programs, not forked from this one: a fork would copy locks that threads of the caller hold,
-    # and `multiprocessing` would run the caller's script again. -P and the path: what they import is what we
-    # import, not what lies in the working directory.
-    env = {**os.environ, "PYTHONPATH": os.pathsep.join(item for item in sys.path if item)}
-    command = [sys.executable, "-P", "-c", START]
-    started = [subprocess.Popen(command, stdin=PIPE, stdout=PIPE, env=env) for _ in range(workers)]
-    try:
-        for number, process in enumerate(started):
-            with process.stdin as pipe:  # type: ignore[union-attr]
-                pickle.dump((job, paths[number::workers]), pipe)
-        # Each waits with its next answer until the last was taken, so that few are held at a time.
-        for number in range(len(paths)):
-            yield _answer(started[number % workers])
-    finally:
-        # After Ctrl-C they are in the middle of something nobody waits for any more.
-        for process in started:
-            process.kill()
-            process.stdout.close()  # type: ignore[union-attr]
-            process.wait()
-
-
-def _worth(job: Job, paths: Iterable[Path]) -> int:
-    # Signals that the caller's own script registered are not known to another process.
-    ours = all(
-        vars(item).get("__module__", "").startswith("ethogram.") for item in plan(needed(job.measuring))
-    )
-    enough = sum(path.stat().st_size for path in paths) >= WORTH_IT
-    cores = min(MOST, os.cpu_count() or 1)
-    return cores if ours and enough and cores > 1 else 0
-
-
-def _answer(process: subprocess.Popen[bytes]) -> Looked:
-    try:
-        answer: Looked | BaseException = pickle.load(process.stdout)  # type: ignore[arg-type]
-    except (EOFError, pickle.UnpicklingError):
-        raise EthogramError("a process that looked at a part of the events died; is memory short?") from None
-    if isinstance(answer, BaseException):
-        raise answer
-    return answer
-
-
-def work() -> None:
-    """What such a process does: a job and paths come in, and what is in each bucket goes out."""
-    # Ctrl-C reaches the whole group; whoever started us decides what becomes of it.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    out, sys.stdout = sys.stdout.buffer, sys.stderr
-    job, paths = pickle.load(sys.stdin.buffer)
-    for path in paths:
-        try:
-            answer: object = look_at(job, path)
-        except Exception as error:
-            answer = error
-        pickle.dump(answer, out, pickle.HIGHEST_PROTOCOL)
-        out.flush()
+        enough = sum(path.stat().st_size for path in paths) >= WORTH_IT
+        workers = usable_cores() if enough and are_ours(job.measuring) else 1
+    return in_turn(look_at, job, paths, workers)
 
 
 class EventsByTime:
@@ -161,6 +96,10 @@ class Job:
     measured: bool = False
     names: frozenset[str] | None = None
     """The signals that any event has a reading of; None where that is not known."""
+    known: frozenset[str] = frozenset()
+    """Signals that were measured before the events were split."""
+    surplus: Mapping[str, str] = field(default_factory=dict)
+    """Those of them, with their scorers, that no program here reads."""
 
     @property
     def measuring(self) -> Sequence[Program]:
@@ -191,48 +130,70 @@ def analyze_on_disk(
     workers: int | None = None,
 ) -> Analysis:
     """What the same events in memory give, with one bucket of them in memory for each worker."""
-    asked = as_of or on_disk.newest or EPOCH
-    whole, strange = Whole(library.programs, asked), []
-    events = subjects = 0
-    buckets, names = on_disk.events.buckets, set[str]()
-    known_names = None if buckets.fields is None else frozenset(buckets.readings)
-    asked_for = Job(library.programs, settings, asked, names=known_names)
-    with prepared(buckets, asked_for) as (job, paths, unused, unmeasured):
-        for item in in_turn(job, paths, workers):
-            whole.add(item.part)
-            events += item.events
-            subjects += item.subjects
-            unused += item.unused
-            strange.append(item.strange)
-            names |= item.names
-            for (name, reason), n in item.unmeasured.items():
-                # Of more than MAX_REASONS, the others together, as the measurer has it.
-                known = (name, reason) in unmeasured or len(unmeasured) < MAX_REASONS
-                unmeasured[(name, reason) if known else (name, OTHER)] += n
-        if lone := lone_scorer(unused, names, settings.scorers):
+    asked_for = job_of(on_disk.events.buckets, library, settings, as_of or on_disk.newest or EPOCH)
+    with prepared(on_disk.events.buckets, asked_for) as (job, paths, unused, unmeasured):
+        tally = Tally(library, job.as_of, unused, unmeasured)
+        for item in look_in_turn(job, paths, workers):
+            tally.add(item)
+        if lone := lone_scorer(tally.unused, tally.names, settings.scorers):
             ours = replace(settings, scorers={**settings.scorers, **lone})
             return analyze_on_disk(on_disk, library, ours, as_of=as_of, traced=traced, workers=workers)
-        analysis = summed_up(
-            library,
-            whole.result(on_disk.events),
-            on_disk,
-            asked if as_of or len(on_disk.events) else None,
-            names,
+        analysis = tally.analysis(on_disk, settings, as_of)
+        return replace(analysis, traces=_traces(analysis, job, paths)) if traced else analysis
+
+
+class Tally:
+    """Joins what was found in buckets, in any order, into an analysis."""
+
+    def __init__(self, library: Library, as_of: datetime, unused: Counts, unmeasured: Counts) -> None:
+        self.library, self.as_of, self.unused, self.unmeasured = library, as_of, unused, unmeasured
+        self.names: set[str] = set()
+        self._whole = Whole(library.programs, as_of)
+        self._strange: list[Unknown] = []
+        self._events = self._subjects = 0
+
+    def add(self, item: Looked) -> None:
+        """Add what was found in one bucket."""
+        self._whole.add(item.part)
+        self._events += item.events
+        self._subjects += item.subjects
+        self.unused += item.unused
+        self._strange.append(item.strange)
+        self.names |= item.names
+        for (name, reason), n in item.unmeasured.items():
+            # Of more than MAX_REASONS, the others together, as the measurer has it.
+            known = (name, reason) in self.unmeasured or len(self.unmeasured) < MAX_REASONS
+            self.unmeasured[(name, reason) if known else (name, OTHER)] += n
+
+    def analysis(self, gathered: Gathered, settings: Settings, as_of: datetime | None) -> Analysis:
+        """The analysis, with what spans subjects; `gathered` has all events in any order."""
+        events, library = gathered.events, self.library
+        asked = self.as_of if as_of or len(events) else None
+        analysis = summed_up(library, self._whole.result(events), gathered, asked, self.names)
+        vocabulary = load_vocabulary(settings.signals)
+        return analysis.with_counts(
+            events=self._events,
+            subjects=self._subjects,
+            unused=dict(self.unused),
+            unmeasured=dict(self.unmeasured),
+            unknown=unread(joined(self._strange), gathered.strays, library.programs, vocabulary),
         )
-        traces = _traces(analysis, job, paths) if traced else Traces()
-    vocabulary = load_vocabulary(settings.signals)
-    return analysis.with_counts(
-        events=events,
-        subjects=subjects,
-        unused=dict(unused),
-        unmeasured=dict(unmeasured),
-        unknown=unread(joined(strange), on_disk.strays, library.programs, vocabulary),
-        traces=traces,
-    )
+
+
+def job_of(buckets: BucketFolder, library: Library, settings: Settings, as_of: datetime) -> Job:
+    """What is to be looked for in the buckets of a folder."""
+    names = None if buckets.fields is None else frozenset(buckets.readings)
+    job = Job(library.programs, settings, as_of, names=names, known=frozenset(buckets.measured))
+    read = beyond_subjects(job.measuring)
+    return replace(job, surplus={name: by for name, by in buckets.measured.items() if name not in read})
 
 
 def look_at(job: Job, path: Path) -> Looked:
-    events = _read(path, job.as_of)
+    return look_at_events(job, _read(job, path))
+
+
+def look_at_events(job: Job, events: EventSequence) -> Looked:
+    """What is in events that have all events of their subjects, in order and not after the moment."""
     scored, unused, unmeasured = _scored(job, events)
     known = known_signals(job.programs, load_vocabulary(job.settings.signals))
     names = events.unknown_readings(known, 10 * MOST_UNREAD)
@@ -241,8 +202,11 @@ def look_at(job: Job, path: Path) -> Looked:
     return Looked(part, *counts, unused, unmeasured, names, scored.reading_names())
 
 
-def _read(path: Path, as_of: datetime) -> EventSequence:
-    return read_bucket(path).until(as_of)
+def _read(job: Job, path: Path) -> EventSequence:
+    events = read_bucket(path).until(job.as_of)
+    if not job.surplus:
+        return events
+    return events.without_readings(lambda name, by: job.surplus.get(name) == by, only_named=True)[0]
 
 
 def _scored(job: Job, events: EventSequence) -> tuple[EventSequence, Counts, Counts]:
@@ -250,7 +214,7 @@ def _scored(job: Job, events: EventSequence) -> tuple[EventSequence, Counts, Cou
     if job.measured:
         scored, unused = only_scorers(events, job.settings.scorers)
         return scored, unused, Counter()
-    scored, unused, unmeasured = scored_events(events, job.measuring, job.settings)
+    scored, unused, unmeasured = scored_events(events, job.measuring, job.settings, job.known)
     return scored, unused, Counter(unmeasured)
 
 
@@ -261,23 +225,24 @@ def prepared(buckets: BucketFolder, job: Job) -> Iterator[tuple[Job, Sequence[Pa
     What others did in a thread is in the readings of some signals, and others are in other buckets. With
     them how many readings were left out, and how many could not be measured, and why.
     """
-    measurer, unused = measurer_of(job.measuring, job.settings), Counter[tuple[str, str]]()
+    measurer = measurer_of(job.measuring, job.settings, job.known)
+    unused = Counter[tuple[str, str]]()
     silent = buckets.fields is not None and not any(
         measurer.needs(buckets.kinds, buckets.fields, buckets.readings).values()
     )
-    if silent or not looks_beyond_subjects(job.measuring):
+    if silent or job.known.issuperset(beyond_subjects(job.measuring)):
         yield job, buckets.paths, unused, Counter()
         return
 
     def supplied(path: Path) -> EventSequence:
-        events, more = only_scorers(_read(path, job.as_of), job.settings.scorers)
+        events, more = only_scorers(_read(job, path), job.settings.scorers)
         unused.update(more)
         return events
 
-    with Buckets(count=1, folder=buckets.folder) as scratch:
+    with Buckets(count=1, folder=buckets.scratch) as scratch:
         events = EventsByTime(buckets.paths, scratch.folder, supplied)
         measured = (measurer.measure(without_steps(event)) for event in events)
-        made = in_buckets(measured, len(buckets.paths), buckets.folder)
+        made = in_buckets(measured, len(buckets.paths), buckets.scratch)
     with made:
         yield replace(job, measured=True), made.paths, unused, Counter(measurer.unmeasured)
 
@@ -291,7 +256,7 @@ def _traces(analysis: Analysis, job: Job, paths: Sequence[Path]) -> Traces:
 
     def each() -> Iterator[Traces]:
         for number, here in by_bucket.items():
-            scored, _, _ = _scored(job, _read(paths[number], job.as_of))
+            scored, _, _ = _scored(job, _read(job, paths[number]))
             yield trace(here, scored, job.as_of)
 
     return joined_traces(each(), [(item.source, item.subject) for item in every])

@@ -9,7 +9,7 @@ from functools import cache
 
 from .. import registry
 from ..config import Settings
-from ..ingest.batch import EventSequence, sequence_of
+from ..ingest.batch import Drop, EventSequence, sequence_of
 from ..ingest.reader import without_collection
 from ..language.ast import Attribute, Expr, Indicator, Signal
 from ..language.program import Program
@@ -27,10 +27,13 @@ Copies = Mapping[tuple[str, str], tuple[Mapping[str, Value], Mapping[str, str]]]
 
 
 def measured_events(
-    events: Iterable[Event], programs: Iterable[Program], settings: Settings
+    events: Iterable[Event], programs: Iterable[Program], settings: Settings, known: Collection[str] = ()
 ) -> tuple[EventSequence, Mapping[tuple[str, str], int]]:
-    """Events with the readings of every signal of ours that a program names, and why some are lacking."""
-    measurer, events = measurer_of(programs, settings), sequence_of(events)
+    """Events with the readings of every signal of ours that a program names, and why some are lacking.
+
+    Signals that are `known` were measured before.
+    """
+    measurer, events = measurer_of(programs, settings, known), sequence_of(events)
     if not measurer.signals:
         return events, {}
     with without_collection():
@@ -41,14 +44,14 @@ def measured_events(
 
 
 def scored_events(
-    events: Iterable[Event], programs: Sequence[Program], settings: Settings
+    events: Iterable[Event], programs: Sequence[Program], settings: Settings, known: Collection[str] = ()
 ) -> tuple[EventSequence, Counter[tuple[str, str]], Mapping[tuple[str, str], int]]:
     """Events as programs see them: with measured readings, and only those of the scorers that count.
 
     With them how many readings of each (signal, scorer) were left out, and why some could not be measured.
     """
     supplied, unused = only_scorers(events, settings.scorers)
-    measured, unmeasured = measured_events(supplied, programs, settings)
+    measured, unmeasured = measured_events(supplied, programs, settings, known)
     scored, more = only_scorers(measured, settings.scorers)
     return scored, unused + more, unmeasured
 
@@ -68,10 +71,10 @@ def missing(program: Program, names: Collection[str]) -> tuple[str, ...]:
     )
 
 
-def measurer_of(programs: Iterable[Program], settings: Settings) -> Measurer:
-    """What measures every signal of ours that a program names."""
-    options = Options.of(settings)
-    return Measurer(needed(programs), options)
+def measurer_of(programs: Iterable[Program], settings: Settings, known: Collection[str] = ()) -> Measurer:
+    """What measures every signal of ours that a program names and that is not known."""
+    signals = tuple(item for item in plan(needed(programs)) if item.name not in known)
+    return Measurer(options=Options.of(settings), signals=signals)
 
 
 def needed(programs: Iterable[Program]) -> set[str]:
@@ -92,9 +95,9 @@ def names_by_kind(program: Program) -> dict[type[Expr], tuple[str, ...]]:
     return {kind: (*named(parts, kind), *program.group_by) for kind in (Signal, Indicator, Attribute)}
 
 
-def looks_beyond_subjects(programs: Iterable[Program]) -> bool:
-    """Whether a signal of ours that a program names depends on what others did or said."""
-    return any(item.scope in ("thread", "text") for item in plan(needed(programs)))
+def beyond_subjects(programs: Iterable[Program]) -> list[str]:
+    """The signals of ours that programs name and that depend on what others did or said."""
+    return [item.name for item in plan(needed(programs)) if item.scope in ("thread", "text")]
 
 
 def said_again(
@@ -156,6 +159,12 @@ def only_scorers(
     version of our own signal measured.
     """
 
+    return sequence_of(events).without_readings(dropped(scorers), only_named=not scorers)
+
+
+def dropped(scorers: Mapping[str, str]) -> Drop:
+    """Whether readings of a signal by a scorer do not count: see `only_scorers`."""
+
     @cache
     def drop(name: str, scorer: str) -> bool:
         if name in scorers:
@@ -164,7 +173,7 @@ def only_scorers(
             return bool(scorer != f"{name}@{registry.signals.get(name).version}")
         return scorer != scorers.get("*", INPUT_SCORER)
 
-    return sequence_of(events).without_readings(drop, only_named=not scorers)
+    return drop
 
 
 def lone_scorer(

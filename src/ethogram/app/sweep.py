@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from datetime import datetime
+from functools import cache
 
 from ..config import Settings
 from ..engine.combination import combine, parts_meant
@@ -25,12 +26,16 @@ from ..models.mute import Mute
 from ..models.slotted import dataclass, field, replace
 from ..patterns.library import Library
 from ..signals import Options, plan
+from ..store import open_store
 from ..store.records import Change, Held, Store, SubjectRow, Swept, SweptDetection, Who
 from .changes import compare
 from .inside import InsideSearch
+from .jobs import are_ours, in_turn, usable_cores
 from .readings import Copies, has_bare_steps, needed, reads_steps, reads_text, said_again, scored_events
 from .stored_events import chunks, mutes_in, not_read
 
+MANY_EVENTS = 200_000
+"""Events of subjects with something new from which on several processes pay off."""
 LATEST = 2**62
 """Microseconds; a deadline after it never comes."""
 PENDING = "sweep: sources"
@@ -114,33 +119,25 @@ class SweepJob:
         """All programs, also of parts."""
         return self.library.programs
 
-    @property
-    def reads_threads(self) -> bool:
-        """Whether a signal depends on others in the same thread."""
-        return any(item.scope == "thread" for item in plan(needed(self.programs)))
-
     def copies(self, subjects: Iterable[SubjectRow]) -> Copies:
         """The readings of events of these subjects that repeat a text of another event."""
         events = self.store.events(until=self.as_of, with_text=True)
         return said_again(events, self.programs, self.settings, {row.who for row in subjects})
 
+    @property
+    def reads_threads(self) -> bool:
+        """Whether a signal depends on others in the same thread."""
+        return _reads_threads(self.programs)
+
+    def chunk_job(self, copies: Copies, *, elsewhere: bool = False) -> ChunkJob:
+        """What is looked for in every chunk of subjects, by this process or elsewhere."""
+        alone = [program for program in self.programs if not reaches_others(program, self.programs)]
+        store = None if elsewhere else self.store
+        return ChunkJob(self.programs, alone, self.settings, self.as_of, copies, self.store.url, store)
+
     def events_of(self, chunk: Sequence[SubjectRow], copies: Copies) -> EventSequence:
         """The events of these subjects with all readings, in order."""
-        whose: set[Who] = {item.who for item in chunk}
-        # Readings of these subjects may depend on what others did in a thread.
-        events = self.store.columns(
-            whose,
-            until=self.as_of,
-            mates=self.reads_threads,
-            without=not_read(self.programs),
-            scorers=self.settings.scorers,
-        )
-        if copies:
-            keys = events.values("source", "id")
-            rows = [row for row, key in enumerate(keys) if key in copies]
-            events = events.mapped(lambda event: _with_copies(event, copies), lambda *_: rows)
-        scored, _, _ = scored_events(events, self.programs, self.settings)
-        return scored.of_subjects(whose)
+        return events_of(self.chunk_job(copies), self.store, chunk)
 
     def save(
         self, changes: Sequence[tuple[str, Detection]], swept: Sequence[Swept], lock: Held, at: datetime
@@ -164,20 +161,22 @@ def sweep(
     min_events: int = 1,
     inside: bool = False,
     progress: Callable[[int, int], None] | None = None,
+    jobs: int | None = None,
 ) -> Sweep:
     """What changed since the last sweep; it is in the store before this returns.
 
     Looks at subjects with something new, and with a silence that is due by `as_of`; with `since`, at all with
     an event from then on. The caller reports the changes, then calls `store.mark_reported`. `clock` is for
     the lock; `as_of` may not be more than `settings.max_future` ahead of it. `inside`: the server of the
-    store finds who has matches, where it can, and only their events are read.
+    store finds who has matches, where it can, and only their events are read. `jobs` processes share the work
+    (default: all cores where that pays); the result is the same.
     """
     settings = settings or Settings()
     job = SweepJob.of(store, library, settings, as_of)
     _check_moment(as_of, store.last_sweep(), clock(), settings.max_future)
     lock = store.lock("sweep", clock())
     try:
-        return _sweep(job, lock, clock, since, min_events, inside, progress)
+        return _sweep(job, lock, clock, since, min_events, inside, progress, jobs)
     finally:
         store.unlock(lock)
 
@@ -224,39 +223,43 @@ def _sweep(
     min_events: int,
     inside: bool,
     progress: Callable[[int, int], None] | None,
+    jobs: int | None,
 ) -> Sweep:
     store, as_of = job.store, job.as_of
     touched = store.touched(
-        job.selection, job.versions, as_of, since=since, min_events=min_events, threads=job.reads_threads
+        job.selection,
+        job.versions,
+        as_of,
+        since=since,
+        min_events=min_events,
+        threads=job.reads_threads,
     )
     # Sources of this sweep, and of one that was killed before it looked at their spreads.
     pending = set(json.loads(store.load_state(PENDING, job.selection) or b"[]"))
     sources = pending | {item.source for item in touched}
     if sources != pending:
         store.save_state(PENDING, job.selection, json.dumps(sorted(sources)).encode(), clock())
-    alone = [program for program in job.programs if not reaches_others(program, job.programs)]
-    search = InsideSearch(store, alone, as_of, job.settings.scorers) if inside else None
     done = events = lacking = 0
     bare_runs = False
     copies = job.copies(touched)
-    for chunk in chunks(touched):
-        read, unjudged = (chunk, 0) if search is None else search.narrow(chunk)
-        seen = job.events_of(read, copies)
-        bare_runs = bare_runs or has_bare_steps(seen)
-        result = find(alone, seen, as_of=as_of)
+    pieces = list(chunks(touched))
+    if jobs is None:
+        many = sum(item.events for item in touched) >= MANY_EVENTS and are_ours(job.programs)
+        jobs = usable_cores() if many else 1
+    here = job.chunk_job(copies, elsewhere=not inside and min(jobs, len(pieces)) > 1)
+    alone = here.alone
+    search = InsideSearch(store, alone, as_of, job.settings.scorers) if inside else None
+    for chunk, read, unjudged, found in _looked_at(here, pieces, search, jobs):
+        bare_runs = bare_runs or found.bare_runs
         saved = store.detections(
             subjects=[item.who for item in chunk], patterns=[program.name for program in alone]
         )
-        changes = list(compare(saved, result.detections, alone, store.purged_before()))
-        due = next_due(alone, seen, as_of, CAP)
-        swept = [Swept(item.who, item.changed, due.get(item.who)) for item in chunk]
+        changes = list(compare(saved, found.detections, alone, store.purged_before()))
+        swept = [Swept(item.who, item.changed, found.due.get(item.who)) for item in chunk]
         job.save(changes, swept, lock, clock())
-        checked = len(seen) if read is chunk else sum(item.events for item in chunk)
-        done, events, lacking = (
-            done + len(chunk),
-            events + checked,
-            lacking + unjudged + len(result.insufficient),
-        )
+        checked = found.events if read is chunk else sum(item.events for item in chunk)
+        done, events = done + len(chunk), events + checked
+        lacking += unjudged + found.insufficient
         if progress is not None:
             progress(done, len(touched))
     sweep_contagion(job, sources, lock, clock)
@@ -277,6 +280,86 @@ def _sweep(
         without_text=tuple(sorted(blind)),
         outside={} if search is None else search.outside,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkJob:
+    """What is looked for in every chunk of subjects: `alone` are the programs that need no other subjects.
+
+    Without a `store` the one at `url` is opened.
+    """
+
+    programs: tuple[Program, ...]
+    alone: Sequence[Program]
+    settings: Settings
+    as_of: datetime
+    copies: Copies
+    url: str
+    store: Store | None
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkResult:
+    """What was found of the subjects of a chunk."""
+
+    detections: list[Detection]
+    insufficient: int
+    events: int
+    due: dict[Who, int]
+    bare_runs: bool
+
+
+def look_at_chunk(job: ChunkJob, chunk: Sequence[SubjectRow]) -> ChunkResult:
+    """What is found of some subjects, by themselves."""
+    seen = events_of(job, job.store or _opened(job.url), chunk)
+    result = find(job.alone, seen, as_of=job.as_of)
+    due = next_due(job.alone, seen, job.as_of, CAP)
+    return ChunkResult(
+        result.detections, len(result.insufficient), len(seen), due, bare_runs=has_bare_steps(seen)
+    )
+
+
+def _looked_at(
+    job: ChunkJob, pieces: Sequence[Sequence[SubjectRow]], search: InsideSearch | None, jobs: int
+) -> Iterator[tuple[Sequence[SubjectRow], Sequence[SubjectRow], int, ChunkResult]]:
+    """Each chunk, the subjects of it that were read, how many others could not be judged, what was found."""
+    if search is None:
+        for chunk, found in zip(pieces, in_turn(look_at_chunk, job, pieces, jobs), strict=True):
+            yield chunk, chunk, 0, found
+        return
+    for chunk in pieces:
+        read, unjudged = search.narrow(chunk)
+        yield chunk, read, unjudged, look_at_chunk(job, read)
+
+
+@cache
+def _opened(url: str) -> Store:
+    """The store of a process that looks at chunks; open until the process ends."""
+    return open_store(url)
+
+
+def events_of(job: ChunkJob, store: Store, chunk: Sequence[SubjectRow]) -> EventSequence:
+    """The events of these subjects with all readings, in order."""
+    whose: set[Who] = {item.who for item in chunk}
+    # Readings of these subjects may depend on what others did in a thread.
+    events = store.columns(
+        whose,
+        until=job.as_of,
+        mates=_reads_threads(job.programs),
+        without=not_read(job.programs),
+        scorers=job.settings.scorers,
+    )
+    if copies := job.copies:
+        keys = events.values("source", "id")
+        rows = [row for row, key in enumerate(keys) if key in copies]
+        events = events.mapped(lambda event: _with_copies(event, copies), lambda *_: rows)
+    scored, _, _ = scored_events(events, job.programs, job.settings)
+    return scored.of_subjects(whose)
+
+
+def _reads_threads(programs: Sequence[Program]) -> bool:
+    """Whether a signal depends on others in the same thread."""
+    return any(item.scope == "thread" for item in plan(needed(programs)))
 
 
 def _with_copies(event: Event, copies: Copies) -> Event:

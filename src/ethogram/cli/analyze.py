@@ -10,6 +10,7 @@ from typing import Annotated
 import click
 
 from ..app.analyze import analyze_gathered, load_library, with_excerpts
+from ..app.jobs import memory_for
 from ..app.mute import mute
 from ..app.result import Analysis
 from ..app.run_record import Run
@@ -50,6 +51,11 @@ def analyze(
     run: o.RunOptions = o.NO_RUN,
     parameters: o.Parameters = o.NONE,
     plugins: o.Plugins = o.NONE,
+    jobs: o.Jobs = None,
+    bucket: Annotated[
+        str, o.opt("Analyse share K of N of a folder of buckets.", metavar="K/N", panel=o.SHARES)
+    ] = "",
+    output: Annotated[str, o.opt("With --bucket: write to FILE.", metavar="FILE", panel=o.SHARES)] = "",
 ) -> None:
     """Detect patterns in files of events."""
     if not paths and not store:
@@ -64,6 +70,15 @@ def analyze(
     )
     moment, loaded = options.moment(), options.loaded()
     settings, library = loaded.settings, load_library(patterns or None, loaded)
+    if bucket or output:
+        from .buckets import analyze_bucket
+
+        if store or html or evaluator or excerpts or fail_on:
+            raise click.BadParameter(
+                "--bucket excludes --store, --html, --evaluator, --excerpts and --fail-on"
+            )
+        analyze_bucket(paths, library, settings, bucket, output, as_of=moment, jobs=jobs)
+        return
     progress, scored = Progress(), None
     evaluate = scoring.make(evaluator, settings, library, progress)
     if store:
@@ -77,14 +92,20 @@ def analyze(
 
             evaluate, settings = None, settings_for(settings, scored.scorer)
     else:
-        gathered = options.gather(library, settings, progress)
+        gathered = options.gather(library, settings, progress, memory=memory_for(settings, jobs))
     with o.held(gathered):
         events = gathered.events
         with progress.checking(
             f"checking {plural(len(events), 'event')} for {plural(len(library), 'pattern')}"
         ):
             analysis = analyze_gathered(
-                gathered, library, as_of=moment, settings=settings, traced=bool(html), evaluate=evaluate
+                gathered,
+                library,
+                as_of=moment,
+                settings=settings,
+                traced=bool(html),
+                evaluate=evaluate,
+                jobs=jobs,
             )
             if scored is not None:
                 analysis = replace(analysis, evaluated=scored.to_dict())

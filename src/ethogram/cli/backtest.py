@@ -52,6 +52,7 @@ def backtest(
     config: o.Config = "",
     scorers: o.Scorers = o.NONE,
     parameters: o.Parameters = o.NONE,
+    jobs: o.Jobs = None,
 ) -> None:
     """Show what patterns would have detected, and how often by chance."""
     if bool(store) == bool(data):
@@ -81,6 +82,7 @@ def backtest(
             examples=examples,
             excerpts=excerpts,
             progress=progress.count,
+            jobs=jobs,
         )
     _write(result, as_json)
 

@@ -26,6 +26,11 @@ COMMANDS: Mapping[str, Mapping[str, Target]] = {
         "assess": "risk:assess",
         "why": "why:why",
     },
+    "Scale": {
+        "bucket": "buckets:bucket",
+        "merge": "buckets:merge",
+        "spark": Group("Detect patterns on a Spark cluster.", analyze="spark:analyze"),
+    },
     "Live": {
         "watch": "watch:watch",
         "sweep": "sweep:sweep",

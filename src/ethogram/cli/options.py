@@ -60,6 +60,7 @@ def _not_empty(context: click.Context, param: click.Parameter, value: str) -> st
 # --- input and output -----------------------------------------------------------------------
 
 INPUT, OUTPUT, RUNS, SCORING, ADVANCED = "Input", "Output", "Agent runs", "Scoring", "Advanced"
+SHARES = "Scale"
 
 Paths = Annotated[list[str], arg("Read these files or folders; - is standard input.", "PATH")]
 AsJson = Annotated[bool, opt("Print JSON records, one a line.", "--json")]
@@ -88,6 +89,7 @@ FromSource = Annotated[str, opt("Select one source.", "--source", metavar="NAME"
 Scorers = Annotated[
     list[str], opt("Use readings of this scorer.", "--scorer", metavar="[SIGNAL=]SCORER", panel=INPUT)
 ]
+Jobs = Annotated[int | None, opt("Use N processes (default: all cores).", min=1, metavar="N", panel=SHARES)]
 Parameters = Annotated[
     list[str],
     opt("Override a pattern parameter.", "--set", metavar="PATTERN.PARAMETER=NUMBER", panel=ADVANCED),
@@ -236,11 +238,28 @@ class InputOptions:
         self.report_bad(batch)
         return batch
 
-    def gather(self, library: Library, settings: Settings, progress: Progress) -> Batch | OnDisk:
-        """The same, on disk where there are too many events for memory."""
-        from ..ingest import gather_events
+    def gather(
+        self,
+        library: Library,
+        settings: Settings,
+        progress: Progress,
+        *,
+        memory: int | None = None,
+        multiple: int = 1,
+    ) -> Batch | OnDisk:
+        """The same, on disk where events need more than `memory` (default: as the settings say).
 
-        return self.read(library.kinds, settings, progress, reader=gather_events, memory=settings.memory)
+        A folder of buckets stays where it is. Others on disk are in a multiple of `multiple` buckets.
+        """
+        from ..ingest import gather_events
+        from ..ingest.spill import open_buckets
+
+        if len(self.paths) == 1 and (buckets := open_buckets(self.paths[0])) is not None:
+            return buckets
+        memory = settings.memory if memory is None else memory
+        return self.read(
+            library.kinds, settings, progress, reader=gather_events, memory=memory, multiple=multiple
+        )
 
     def report_bad(self, batch: Gathered) -> None:
         """List skipped lines on standard error."""

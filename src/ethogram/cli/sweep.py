@@ -55,6 +55,7 @@ def sweep(
     scoring: o.ScoringOptions = o.NO_SCORING,
     parameters: o.Parameters = o.NONE,
     plugins: o.Plugins = o.NONE,
+    jobs: o.Jobs = None,
 ) -> None:
     """Check subjects with something new in a store; report changes once."""
     options = o.InputOptions((), as_of, config, "", False, scorers, parameters, fail_on, as_json)
@@ -88,6 +89,7 @@ def sweep(
                     since=o.moment(since, "--since"),
                     min_events=min_events,
                     inside=inside,
+                    jobs=jobs,
                 )
             if done.outside:
                 reasons = "; ".join(f"{name}: {reason}" for name, reason in sorted(done.outside.items()))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -52,6 +52,8 @@ class SearchResult:
         self.checked = checked
 
 
+Keys = Counter[tuple[str, tuple[Value, ...]]]
+"""How many events each source and key of a combination has."""
 Note = tuple[int, int, str, Sequence[Any], Sequence[int]]
 """Histories that cannot be judged: the number of their program, then as in Unjudged."""
 
@@ -97,21 +99,66 @@ def find_part(
         outcome = ENGINES[engine](programs, events, as_of=micros(as_of), cap=cap)
     else:
         outcome = Outcome(checked={program.name: 0 for program in programs if not program.is_combination})
-    here = [detection_of(match) for match in outcome.matches]
     untimed = frozenset(events.untimed_sources())
+    keys = {item.name: keys_of(item, events) for item in programs if item.is_combination}
+    without = {
+        item.name: keys_of(item, events, untimed_only=True)
+        for item in programs
+        if untimed and item.is_combination and item.timed_only
+    }
+    return _part_of(programs, outcome, keys, without, untimed)
+
+
+def _part_of(
+    programs: Sequence[Program],
+    outcome: Outcome,
+    keys: Mapping[str, Keys],
+    without: Mapping[str, Keys],
+    untimed: frozenset[str],
+) -> Part:
+    """The part of an outcome; `keys` are those of combinations, `without` those of them without times."""
+    here = [detection_of(match) for match in outcome.matches]
     ordered = by_depth(programs)
     beyond = across(ordered)
     for program in ordered:
-        outcome.checked[program.name] = len(keys_of(program, events))
-        if untimed and program.timed_only:
+        outcome.checked[program.name] = len(keys[program.name])
+        if own := without.get(program.name):
             # Durations have no meaning in sources without times.
-            keys = keys_of(program, events, untimed_only=True)
-            outcome.unjudged.append(Unjudged(program, 0, NO_TIMES, list(keys), list(keys.values())))
+            outcome.unjudged.append(Unjudged(program, 0, NO_TIMES, list(own), list(own.values())))
         if program not in beyond:
             here += combine(program, _seen(program, here, untimed))
     number = {program.name: place for place, program in enumerate(programs)}
     notes = [(number[group.program.name], *group[1:]) for group in outcome.unjudged]
     return Part(here, notes, outcome.checked, untimed)
+
+
+class LongPart:
+    """A part whose events come in pieces, one after the other, and are not kept: a history of any length."""
+
+    def __init__(self, programs: Sequence[Program], as_of: datetime, cap: int = CAP) -> None:
+        from .live.engine import Feed
+
+        self._programs, self._as_of, self._feed = programs, micros(as_of), Feed(programs, cap)
+        self._keys: dict[str, Keys] = {item.name: Counter() for item in programs if item.is_combination}
+        self._without: dict[str, Keys] = {}
+        self._untimed: set[str] = set()
+
+    def add(self, events: EventSequence) -> None:
+        """Add the next events, in order and not after the moment."""
+        self._feed.add(events)
+        untimed = events.untimed_sources()
+        self._untimed |= untimed
+        for program in self._programs:
+            if program.is_combination:
+                self._keys[program.name] += keys_of(program, events)
+                if untimed and program.timed_only:
+                    without = self._without.setdefault(program.name, Counter())
+                    without += keys_of(program, events, untimed_only=True)
+
+    def result(self) -> Part:
+        """The same part as `find_part` gives for all events at once."""
+        outcome = self._feed.outcome(self._as_of)
+        return _part_of(self._programs, outcome, self._keys, self._without, frozenset(self._untimed))
 
 
 def _seen(
@@ -164,9 +211,7 @@ class Whole:
         )
 
 
-def keys_of(
-    program: Program, events: EventSequence, *, untimed_only: bool = False
-) -> Counter[tuple[str, tuple[Value, ...]]]:
+def keys_of(program: Program, events: EventSequence, *, untimed_only: bool = False) -> Keys:
     """How many events each source and key of a combination has."""
     if set(program.group_by) <= set(FIELDS) - {"target"}:
         counts = events.counts("source", "timed", *program.group_by)

@@ -222,22 +222,23 @@ def gather_events(
     progress: Progress | None = None,
     folder: Path | None = None,
     files: Sequence[InputFile] | None = None,
+    multiple: int = 1,
     **reading: Unpack[Reading],
 ) -> Batch | OnDisk:
     """Return the same as `read_events`; on disk where the events would take more than about `memory` bytes.
 
     Events on disk, in a new folder inside `folder` (default: the system's for temporary files), are there
     until the caller closes them; nothing is left where this raises. `files`, where given, are read as they
-    are, instead of those found at the paths.
+    are, instead of those found at the paths. The number of buckets is a multiple of `multiple`.
     """
     rules, source = _rules(reading), reading.get("source", SOURCE)
     files = find_files(paths) if files is None else files
     size = sum(map(_unpacked_size, files))
-    large = min(MOST_BUCKETS, 2 + size // COLUMN_BUCKET_BYTES)
+    large = _rounded_up(min(MOST_BUCKETS, 2 + size // COLUMN_BUCKET_BYTES), multiple)
     where = None if COLUMNS_RATIO * size <= memory else (large, folder)
     if (gathered := _read_columns(files, source, rules, progress, where)) is not None:
         return gathered
-    buckets = min(MOST_BUCKETS, max(BUCKETS, size // BUCKET_BYTES))
+    buckets = _rounded_up(min(MOST_BUCKETS, max(BUCKETS, size // BUCKET_BYTES)), multiple)
     collector = SpillingCollector(source, rules, memory, count=buckets, folder=folder)
     try:
         gathered = collector.gathered(_read_files(files, stdin, rules, collector, progress))
@@ -245,6 +246,10 @@ def gather_events(
     except BaseException:
         collector.close()
         raise
+
+
+def _rounded_up(number: int, multiple: int) -> int:
+    return -(-number // multiple) * multiple
 
 
 def events_of(lines: Iterable[Any], **reading: Unpack[Reading]) -> Batch:

@@ -12,6 +12,7 @@ from itertools import chain
 from operator import itemgetter
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from types import MappingProxyType
 from typing import Any, BinaryIO, Self
 from zlib import crc32
 
@@ -28,6 +29,8 @@ from .ordering import by_order
 # the same program only, so they are in Python's marshal format, six times as quick as pickles.
 
 BUCKETS = 64
+MANIFEST = "buckets.json"
+"""The file that makes a folder one of Parquet buckets."""
 AT_ONCE = 16_384
 """Rows held back before they are written, of all buckets together."""
 INSERT_ROWS = 256
@@ -74,12 +77,16 @@ class BucketFolder:
     """Optional fields that any event has, with the kinds of events and names of readings; None if unknown."""
     kinds: Collection[str | None] = ()
     readings: Collection[str] = ()
+    measured: Mapping[str, str] = MappingProxyType({})
+    """Signals that were measured before the events were split, and by whom."""
+    scratch: Path | None
+    """Where further folders are made; None: where the system has temporary files."""
 
     def __init__(self, *, count: int = BUCKETS, folder: Path | None = None) -> None:
         self.total = 0
         self.newest = -(2**63)
         self._folder = TemporaryDirectory(prefix="ethogram-", dir=folder)
-        self.folder = Path(self._folder.name)
+        self.folder = self.scratch = Path(self._folder.name)
         self.paths = [self.folder / f"{number:04d}{self.suffix}" for number in range(count)]
         self._files: list[BinaryIO] = []
 
@@ -169,8 +176,15 @@ def rows_of(path: Path) -> Iterator[Row]:
     return chain.from_iterable(pieces_of(path))
 
 
-def read_bucket(path: Path) -> EventSequence:
-    """Return the events of a bucket of rows or of columns, in order."""
+def read_bucket(path: Path, names: Collection[str] | None = None) -> EventSequence:
+    """Return the events of a bucket of rows, of columns or of Parquet, in order.
+
+    With `names` they need not have other fields than those, nor readings.
+    """
+    if path.suffix == ".parquet":
+        from .parquet_buckets import read_parquet_bucket
+
+        return read_parquet_bucket(path, names)
     if path.suffix:
         from .column_spill import read_columns
 
@@ -305,24 +319,27 @@ class EventsOnDisk(EventCollection):
     def __init__(self, buckets: BucketFolder) -> None:
         self.buckets = buckets
 
-    def parts(self) -> Iterator[EventSequence]:
-        """Yield the events bucket by bucket, each in order; those of one subject are in one bucket."""
-        return map(read_bucket, self.buckets.paths)
+    def parts(self, names: Collection[str] | None = None) -> Iterator[EventSequence]:
+        """Yield the events bucket by bucket, each in order; those of one subject are in one bucket.
+
+        With `names` they need not have other fields than those, nor readings.
+        """
+        return (read_bucket(path, names) for path in self.buckets.paths)
 
     def __iter__(self) -> Iterator[Event]:
         return chain.from_iterable(self.parts())
 
     def values(self, *names: str) -> Iterator[Any]:
-        return chain.from_iterable(part.values(*names) for part in self.parts())
+        return chain.from_iterable(part.values(*names) for part in self.parts(names))
 
     def values_of(self, whose: Collection[tuple[str, str]], *names: str) -> Iterator[Any]:
         paths = self.buckets.paths
         numbers = sorted({bucket_of(source, subject, len(paths)) for source, subject in whose})
-        parts = (read_bucket(paths[number]).of_subjects(whose) for number in numbers)
+        parts = (read_bucket(paths[number], names).of_subjects(whose) for number in numbers)
         return chain.from_iterable(part.values(*names) for part in parts)
 
     def counts(self, *names: str) -> Counter[Any]:
-        return sum((part.counts(*names) for part in self.parts()), Counter())
+        return sum((part.counts(*names) for part in self.parts(names)), Counter())
 
     def has(self, name: str) -> bool:
         return self.buckets.has(name) and super().has(name)
@@ -357,6 +374,15 @@ class OnDisk(Gathered):
 
     def __exit__(self, *error: object) -> None:
         self.close()
+
+
+def open_buckets(path: str | Path) -> OnDisk | None:
+    """Return the events of a folder of Parquet buckets, None where the path is something else."""
+    if not Path(path, MANIFEST).is_file():
+        return None
+    from .parquet_buckets import ParquetBuckets
+
+    return ParquetBuckets(path).gathered()
 
 
 class SpillingCollector(Collector):

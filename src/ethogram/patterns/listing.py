@@ -38,7 +38,7 @@ class PatternRow(RecordStruct):
     title: str
     path: str
     pack: str | None = None
-    """The installed pack it belongs to, if any, with `(changed)` where the file is not as it was installed."""
+    """The installed pack it belongs to, if any, with `(changed)` where the file is not as installed."""
 
 
 class PackRemoved(RecordStruct):

@@ -218,6 +218,7 @@ PLACES = (
     _place("tries", "key", json="record"),
     _place("states", "name key", table="runner_states", whole="subject", word="name key", json="state"),
     _place("looks", "key", whole="person", word="who why"),
+    _place("notes", "kind key", json="record"),
 )  # fmt: skip
 """All tables and columns with texts that a purge leaves, except names of patterns, signals and scorers."""
 

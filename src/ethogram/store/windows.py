@@ -219,7 +219,7 @@ def within(rows: Sequence[ThreadRow], most: int) -> Sequence[ThreadRow]:
 def contacts(store: Store, who: Who, *, most: int = 20_000) -> Contacts:
     """What a subject did to others and others did to it, in its own source.
 
-    Of a subject with more events, since the time of its newest `most` ones.
+    SQL reads a part: of a subject with more events, since the time of its newest `most` ones.
     """
     if not isinstance(store, Sql):
         links = {*store.links(subject=who[1]), *store.links(target=who[1])}

@@ -330,7 +330,8 @@ class Evaluate:
 
         old = gathered.events.buckets
         scored = map(evaluated.readings_of, gathered.events)
-        new = in_buckets(scored, len(old.paths), old.folder.parent)
+        beside = None if old.scratch is None else old.scratch.parent
+        new = in_buckets(scored, len(old.paths), beside)
         return replace(gathered, events=EventsOnDisk(new)), evaluated
 
     def evaluate(self, gathered: Batch | OnDisk, as_of: datetime | None = None) -> Evaluated:
@@ -343,7 +344,7 @@ class Evaluate:
             return read_bucket(path) if as_of is None else read_bucket(path).until(as_of)
 
         old = gathered.events.buckets
-        with Buckets(count=1, folder=old.folder) as scratch:
+        with Buckets(count=1, folder=old.scratch) as scratch:
             return self._evaluate(EventsByTime(old.paths, scratch.folder, read))
 
     def _evaluate(self, events: Iterable[Event]) -> Evaluated:

@@ -15,7 +15,7 @@ from ...language.visitor import MEASURES, expressions, named, walk
 from ...models.event import Event, is_evaluated
 from ...models.timestamps import micros
 from ..history import History
-from ..match import CLOSED, NO_TIMES, OPENED, Change, Outcome, Unjudged, lacking
+from ..match import CLOSED, NO_TIMES, OPENED, Change, Match, Outcome, Unjudged, lacking
 from .aggregates import retained_series
 from .rolling import Series, lookback
 from .routing import ANYTHING, Here, Names, prospects
@@ -490,15 +490,30 @@ def key_reader(fields: tuple[str, ...]) -> Callable[[Event], Key | None]:
 
 def run(programs: Iterable[Program], events: Iterable[Event], *, as_of: int, cap: int = CAP) -> Outcome:
     """Matches of all programs over events that are in order and not after `as_of` (microseconds)."""
-    engine = Engine(programs, cap)
-    outcome = Outcome()
-    for event in events:
-        us = micros(event.at)
-        changes = [*engine.advance(event.source, us), *engine.observe(event, us)]
-        outcome.matches += [change.match for change in changes if change.what == CLOSED]
-    for source in list(engine.deadlines.queues):
-        engine.advance(source, as_of)
-    outcome.matches += [change.match for change in engine.open()]
-    outcome.checked = {program.name: len(group.histories) for program, group, _ in engine.programs}
-    outcome.unjudged = engine.unjudged()
-    return outcome
+    feed = Feed(programs, cap)
+    feed.add(events)
+    return feed.outcome(as_of)
+
+
+class Feed:
+    """Matches over events that come in pieces and are not kept."""
+
+    def __init__(self, programs: Iterable[Program], cap: int = CAP) -> None:
+        self._engine, self._matches = Engine(programs, cap), list[Match]()
+
+    def add(self, events: Iterable[Event]) -> None:
+        """Add the next events, in order."""
+        engine = self._engine
+        for event in events:
+            us = micros(event.at)
+            changes = [*engine.advance(event.source, us), *engine.observe(event, us)]
+            self._matches += [change.match for change in changes if change.what == CLOSED]
+
+    def outcome(self, as_of: int) -> Outcome:
+        """What was found up to a time that is not before the last event."""
+        engine = self._engine
+        for source in list(engine.deadlines.queues):
+            engine.advance(source, as_of)
+        matches = self._matches + [change.match for change in engine.open()]
+        checked = {program.name: len(group.histories) for program, group, _ in engine.programs}
+        return Outcome(matches, engine.unjudged(), checked)

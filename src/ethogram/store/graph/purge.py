@@ -32,6 +32,7 @@ PARTS = {
     "tries": Part("MATCH (n:Try)"),
     "states": Part("MATCH (n:State)"),
     "looks": Part("MATCH (n:Look)"),
+    "notes": Part("MATCH (n:Note)"),
 }
 _JUDGED = """MATCH (n:Note {kind: 'triage'})
   WHERE NOT EXISTS { MATCH ()-[r:EXHIBITS_PATTERN {id: n.key}]->() } DELETE n"""
