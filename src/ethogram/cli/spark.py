@@ -32,7 +32,7 @@ def analyze(
     parameters: o.Parameters = o.NONE,
     plugins: o.Plugins = o.NONE,
 ) -> None:
-    """Detect patterns in events on Spark; the same records as analyze --json."""
+    """Detect patterns in events on Spark; records as of analyze --json."""
     options = o.InputOptions((), as_of, config, source, False, scorers, parameters, fail_on, run=run)
     loaded = options.loaded()
     library = load_library(patterns or None, loaded)
