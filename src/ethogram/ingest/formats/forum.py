@@ -70,8 +70,8 @@ class _Messages:
             yield f"message {shown(id_)} needs an author (null where it is deleted)"
             return
         parent = parent or _parent_id(_named(message, "reply_to"))
-        thread = name_of(message.get("thread", message.get("thread_id"))) or (self.threads.get(parent, parent) if parent else id_)
-        self.threads.setdefault(id_, thread)
+        named = name_of(message.get("thread", message.get("thread_id")))
+        self.threads.setdefault(id_, named or (self.threads.get(parent, parent) if parent else id_))
         try:
             yield from self._event(message, id_, parent)
         except BadLine as bad:
