@@ -14,6 +14,7 @@ from ..app.analyze import load_library
 from ..app.judging.accuracy import with_probabilities as calibrated
 from ..app.judging.verdicts import settle
 from ..app.stored_events import note_looks
+from ..app.swarms import told_once
 from ..app.sweep import Sweep, mute_changes
 from ..app.sweep import reset_clock as forget_sweeps_ahead
 from ..app.sweep import sweep as run
@@ -96,10 +97,13 @@ def sweep(
                 write_line(
                     f"Events were read for {plural(len(done.outside), 'pattern')}: {reasons}", to=sys.stderr
                 )
+            changes, folded = told_once(done.changes, opened)
+            done = replace(done, changes=tuple(changes))
             failing, done, shown = muted(done, options.mutes(loaded, untrusted=True), opened)
             done = with_probabilities(done, opened, settings)
             export(opened, done, sinks, as_json=as_json)
             report(opened, done, shown, as_json=as_json, verbose=verbose)
+            opened.mark_reported(change.key for change in folded)
             settle(opened, settings, o.now())
             if settings.fail_on is not None and failing.at_or_above(settings.fail_on):
                 raise click.exceptions.Exit(o.FAIL)
