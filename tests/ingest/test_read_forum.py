@@ -169,3 +169,14 @@ def test_messages_without_ids_keep_thread_target_and_time(tmp_path: Path, array:
         ("bob", "hi", "t1", "ann", None, "2026-01-01T10:01:00+00:00"),
     ]
     assert events[0].attributes == {"score": 3}
+
+
+def test_turns_of_a_chat_are_messages_of_one_conversation(tmp_path: Path):
+    turns = {"role": "user", "text": "hello"}, {"role": "assistant", "text": "hi", "conversation_id": "c2"}
+    events = read(tmp_path, *turns)
+    assert [(e.subject, e.target, e.thread, e.kind, e.attributes["role"]) for e in events] == [
+        ("dump/user", "dump/assistant", "dump", "message", "user"),
+        ("c2/assistant", "c2/user", "c2", "message", "assistant"),
+    ]
+    named = read(tmp_path, {"role": "user", "speaker": "kim", "text": "hello"})
+    assert [(e.subject, e.target) for e in named] == [("kim", "dump/assistant")]
