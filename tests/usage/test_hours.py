@@ -6,10 +6,14 @@ import random
 
 import pytest
 
+from ethogram import analyze
+from ethogram.config import Settings as AppSettings
+from ethogram.models import moment
 from ethogram.usage import Settings, Summary, record, signals
 from ethogram.usage.hours import hours_change
 from usage_people import DAY, HOUR, VARIANTS, Person, unzoned
 
+DAY_US, HOUR_US = DAY * 1_000_000, HOUR * 1_000_000
 FIRST, SETTINGS = 20_500, Settings()
 USUAL = {"evenings": [18.0, 18.5, 19.2], "mornings": [9.0, 9.6], "days": [8.0, 12.0, 15.0, 18.0, 21.5]}
 
@@ -50,6 +54,19 @@ def test_another_hour_of_the_day_is_told_as_low_where_the_zone_says_that_it_is_n
     hours = {day: [18.0, 18.6, 19.2] for day in range(30)} | {30 + day: [9.0, 9.6, 10.2] for day in range(7)}
     found = signals(known(hours, "UTC"), (FIRST + 37) * DAY + 6 * HOUR).findings
     assert (found["hours_change"].severity, found["late_night"].severity) == ("low", "none")
+
+
+@pytest.mark.parametrize(("zone", "severity"), [(None, "medium"), ("UTC", "low")])
+def test_analyze_reports_the_same_change(zone, severity):
+    hours = {day: [18.0, 18.6, 19.2] for day in range(30)} | {30 + day: [9.0, 9.6, 10.2] for day in range(8)}
+    events = [
+        {"subject": "kim", "kind": "usage", "at": moment((FIRST + day) * DAY_US + round(hour * HOUR_US))}
+        for day, some in hours.items()
+        for hour in some
+    ]
+    found = analyze(events, ["hours_change"], settings=AppSettings(time_zone=zone))
+    assert [(item.pattern, item.severity) for item in found] == [("hours_change", severity)]
+    assert "at hours of the day that they had not used before" in found.detections[0].explanation
 
 
 def test_an_hour_more_or_less_is_the_same_hour():

@@ -21,6 +21,7 @@ from ..usage.absence import absence_before
 from ..usage.baseline import BUSY, closed_days, expect_day
 from ..usage.clock import DAY, HOUR, day_of, day_start
 from ..usage.cohort import Cohort, find_cohort
+from ..usage.hours import new_hours
 from ..usage.night import nights_of
 from ..usage.sessions import is_closed, read_sessions
 from ..usage.settings import Settings
@@ -70,6 +71,10 @@ READINGS: tuple[tuple[str, Range, str], ...] = (
     ("night_share", SHARE, "Share of the newest days' activity that was at night."),
     ("night_share_before", SHARE, "Share of the activity before that was at night."),
     ("zone_confidence", SHARE, "How sure the person's time zone is; 1 where it was given."),
+    ("hours_shift", SURPRISE,
+     "How surprising so much activity at hours never used before is, as -log10 of the chance in a week."),
+    ("new_hours_share", SHARE, "Share of the newest days' activity at hours that were not used before."),
+    ("zone_known", SHARE, "1 where the person's time zone was given, else 0."),
     ("session_trend", CHANGE, "How surprisingly longer (above 0) or shorter the newest sessions are."),
     ("session_minutes", NUMBER, "Minutes of a typical one of the newest sessions."),
     ("session_minutes_before", NUMBER, "Minutes of a typical session before."),
@@ -208,6 +213,7 @@ def _measure_own(
         values |= _day_values(today.usual, count)
     if is_new_day:
         values |= bad_zone or _night_values(summary, day, habit)
+        values |= _hours_values(summary, day, settings)
         values |= _session_values(summary, seconds, settings)
     pause = seconds - before.newest
     if before.events and pause >= settings.absence:
@@ -291,9 +297,18 @@ def _day_values(usual: tuple[float, float], count: int) -> dict[str, float]:
 def _night_values(summary: Summary, today: int, habit: HabitOptions) -> Values:
     nights = nights_of(summary, today, habit.cohort, habit.settings)
     if isinstance(nights, str):
-        return {"night_shift": Unmeasured(nights)} if nights.startswith("the time zone") else {}
+        # Without the shares, which differ from event to event.
+        reason = nights.partition(", so ")[0]
+        return {"night_shift": Unmeasured(reason)} if reason.startswith("the time zone") else {}
     names = ("night_shift", "night_share", "night_share_before", "zone_confidence")
     return dict(zip(names, nights, strict=True))
+
+
+def _hours_values(summary: Summary, today: int, settings: Settings) -> Values:
+    new = new_hours(summary, today, settings)
+    if new is None:
+        return {}
+    return {"hours_shift": new[0], "new_hours_share": new[1], "zone_known": float(summary.zoned)}
 
 
 def _session_values(summary: Summary, now: int, settings: Settings) -> Values:

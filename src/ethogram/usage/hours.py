@@ -23,13 +23,10 @@ def hours_change(state: Summary, today: int, settings: Settings) -> Finding:
 
     Where nobody knows the time zone this is all that can be said of a move into the night.
     """
-    name = "hours_change"
-    past, spans = split_days([day for day in recent_days(state) if day.day < today], today, settings)
-    if not spans:
+    name, new = "hours_change", new_hours(state, today, settings)
+    if new is None:
         return insufficient(name, "ten active half-hours and a week before the newest days")
-    used = _used(past)
-    tests = [_test(past, used, recent, span, settings) for span, recent in spans]
-    surprise, share, hours = max(tests)
+    surprise, share, hours = new
     # Where the clock is known, late_night says whether the new hours are at night.
     medium = math.inf if state.zoned else settings.hours_medium
     severity, strength = grade(surprise, settings.hours_low, medium)
@@ -40,6 +37,18 @@ def hours_change(state: Summary, today: int, settings: Settings) -> Finding:
             where = f" ({_clock_text(hours)} UTC; the time zone is not known)"
     text = f"{word}: {share:.0%} of the newest activity was at hours that were not used before{where}."
     return Finding(name, "ok", share, severity, strength, text, {"share": share, "surprise": surprise})
+
+
+def new_hours(state: Summary, today: int, settings: Settings) -> tuple[float, float, int] | None:
+    """Surprise a week, the share of activity at hours not used before, and these hours as a mask.
+
+    None where too little is known.
+    """
+    past, spans = split_days([day for day in recent_days(state) if day.day < today], today, settings)
+    if not spans:
+        return None
+    used = _used(past)
+    return max(_test(past, used, recent, span, settings) for span, recent in spans)
 
 
 def _test(
