@@ -155,3 +155,28 @@ def test_ctrl_c_ends_it_with_0(folder):
         rest = process.stdout.read()
         assert (process.wait(60), rest) == (0, "")
     assert main(["watch", "a.jsonl", "--once", "--store", "s.db", "--json"]) == 0
+
+
+PRESSING = """\
+name: pressing
+title: Pressing
+description: A message presses.
+shape: {threshold: {when: manipulation >= 0.3}}
+confidence: manipulation
+severity: medium
+examples:
+  fires: [{story: one, manipulation: [0.1, 0.9], at: 2}]
+  quiet: [{story: none, manipulation: [0.1, 0.1]}, {story: calm, manipulation: [0, 0]}]
+"""
+
+
+def test_messages_are_scored_as_analyze_scores_them(folder, capsys):
+    write_patterns(folder / "patterns", PRESSING)
+    text = "If you really loved me you would stay home tonight. After all I did for you, you owe me that."
+    write_events(folder / "m.jsonl", [{"subject": "luna", "kind": "message", "text": text}])
+    assert main(["watch", "m.jsonl", "--once", "--patterns", "pressing"]) == 0
+    assert capsys.readouterr().out == ""
+    assert main(["watch", "m.jsonl", "--once", "--patterns", "pressing", "--evaluator", "local"]) == 0
+    assert capsys.readouterr().out.startswith("MEDIUM    Pressing  luna")
+    assert main(["watch", "m.jsonl", "--once", "--budget", "1"]) == 2
+    assert "--budget needs --evaluator" in capsys.readouterr().err

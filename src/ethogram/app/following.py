@@ -9,10 +9,10 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from ..config import Settings
 from ..errors import BadEvents
@@ -31,6 +31,9 @@ from .changes import compare
 from .mute import mute
 from .run_record import Run, RunEpisode
 from .runs import run_report
+
+if TYPE_CHECKING:
+    from .evaluation.scoring import Evaluate
 
 HEAD = 4096
 """Bytes at the start of a file by which it is known again."""
@@ -70,7 +73,7 @@ class Follower:
 
     With a store, what was reported is remembered there, and not reported again by the next one. A file that
     was rotated is still read under its new name in the same folder. What was found in content that is gone
-    stays as it was reported.
+    stays as it was reported. `scoring` makes what scores messages, from the dollars spent so far.
     """
 
     def __init__(
@@ -82,8 +85,10 @@ class Follower:
         store: Store | None = None,
         skip_bad: bool = False,
         mutes: Sequence[Mute] = (),
+        scoring: Callable[[float], Evaluate | None] | None = None,
     ) -> None:
         self._paths, self._library, self._settings = list(paths), library, settings
+        self._scoring, self._spent = scoring, 0.0
         self._store, self._skip_bad, self._mutes = store, skip_bad, tuple(mutes)
         self._stamps: dict[str, Stamp] = {}
         self._older: dict[tuple[int, int], str] = {}
@@ -109,7 +114,9 @@ class Follower:
         """
         gathered = self._gathered(self._note_rotation(), now, whole=whole)
         try:
-            analysis = analyze_gathered(gathered, self._library, settings=self._settings)
+            evaluate = None if self._scoring is None else self._scoring(self._spent)
+            analysis = analyze_gathered(gathered, self._library, settings=self._settings, evaluate=evaluate)
+            self._spent += 0.0 if analysis.evaluated is None else analysis.evaluated["spent"]
             analysis = mute(analysis, self._mutes, gathered.events, now=now)
             found = analysis.told()
             changes = self._changes(found)

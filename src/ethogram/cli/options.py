@@ -491,6 +491,10 @@ class ScoringOptions:
 
         return Evaluate(evaluator, sampling, paying, report)
 
+    def less(self, spent: float) -> ScoringOptions:
+        """The same, with what was spent taken from the budget."""
+        return self if self.budget is None else replace(self, budget=max(0.0, self.budget - spent))
+
     def _refuse_the_rest(self) -> None:
         for name in ("option", "budget", "sample", "sample_by", "batch", "answers"):
             if getattr(self, name) not in ("", None, False, [], ()):

@@ -29,7 +29,7 @@ from ..store import open_store
 from . import options as o
 from .errors import warn
 from .export import Exports, Record, Sink, sinks_of
-from .output import flush, write_json, write_line
+from .output import Progress, flush, write_json, write_line
 
 EVERY = "1s"
 SHARE = 4
@@ -63,6 +63,10 @@ def watch(
     config: o.Config = "",
     source: o.Source = "",
     scorers: o.Scorers = o.NONE,
+    evaluator: Annotated[
+        str, o.opt("Score flagged messages first: local, openai, ...", metavar="NAME", panel=o.SCORING)
+    ] = "",
+    scoring: o.ScoringOptions = o.NO_SCORING,
     run: o.RunOptions = o.NO_RUN,
     parameters: o.Parameters = o.NONE,
     plugins: o.Plugins = o.NONE,
@@ -82,13 +86,22 @@ def watch(
     options = o.InputOptions(paths, "", config, source, skip_bad, scorers, parameters, fail_on, as_json, run)
     loaded = options.loaded()
     settings, library = loaded.settings, load_library(patterns or None, loaded)
-    mutes = options.mutes(loaded)
+    mutes, progress = options.mutes(loaded), Progress()
     with open_store(store, create=True) if store else nullcontext() as opened, Interrupts() as interrupts:
         if opened is not None and opened.private() is not None:
             raise BadUsage("this store keeps people under other names: a watch needs one that does not")
-        follower = Follower(paths, library, settings, store=opened, skip_bad=skip_bad, mutes=mutes)
+        follower = Follower(
+            paths,
+            library,
+            settings,
+            store=opened,
+            skip_bad=skip_bad,
+            mutes=mutes,
+            scoring=lambda spent: scoring.less(spent).make(evaluator, settings, library, progress),
+        )
         grave = False
         for look in _looks(follower, interrupts, pause, idle, once=once):
+            progress.stop()
             grave |= settings.fail_on is not None and any(
                 change in ("new", "risen", "found again") and rank(item.severity) >= rank(settings.fail_on)
                 for change, item in look.changes
