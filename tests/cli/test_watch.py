@@ -174,9 +174,12 @@ def test_messages_are_scored_as_analyze_scores_them(folder, capsys):
     write_patterns(folder / "patterns", PRESSING)
     text = "If you really loved me you would stay home tonight. After all I did for you, you owe me that."
     write_events(folder / "m.jsonl", [{"subject": "luna", "kind": "message", "text": text}])
-    assert main(["watch", "m.jsonl", "--once", "--patterns", "pressing"]) == 0
+    assert main(["watch", "m.jsonl", "--once", "--patterns", "patterns/pressing.yaml"]) == 0
     assert capsys.readouterr().out == ""
-    assert main(["watch", "m.jsonl", "--once", "--patterns", "pressing", "--evaluator", "local"]) == 0
+    assert (
+        main(["watch", "m.jsonl", "--once", "--patterns", "patterns/pressing.yaml", "--evaluator", "local"])
+        == 0
+    )
     assert capsys.readouterr().out.startswith("MEDIUM    Pressing  luna")
     assert main(["watch", "m.jsonl", "--once", "--budget", "1"]) == 2
     assert "--budget needs --evaluator" in capsys.readouterr().err
