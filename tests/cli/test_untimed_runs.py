@@ -99,3 +99,15 @@ def test_scope_creep_names_the_files_and_their_steps(tmp_path: Path, capsys: pyt
     assert "Detectable from step 3. It stopped at step 4." in said
     assert "step 3  `bash cat .env`" in said
     assert "step 1" not in said
+
+
+def test_a_store_that_drops_texts_says_what_it_cannot_judge(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    path = write(tmp_path / "run.json", FAILING)
+    assert main(["analyze", path, "--store", str(tmp_path / "s.db")]) == 0
+    said = capsys.readouterr().out
+    assert "this store has no texts (import with --keep-text): " in said
+    assert "repetitive_errors" in said
+    assert main(["analyze", path, "--store", str(tmp_path / "t.db"), "--keep-text"]) == 0
+    assert "1 run, 1 stuck" in capsys.readouterr().out

@@ -16,6 +16,8 @@ from ..app.result import Analysis
 from ..app.run_record import Run
 from ..app.runs import run_report
 from ..errors import BadUsage
+from ..ingest import Gathered
+from ..patterns.library import Library
 from ..report.wording import plural, printable
 from . import options as o
 from .output import Progress, Target, check_page, json_line, show, write_line, write_page, write_text
@@ -129,17 +131,39 @@ def analyze(
             for piece in formatted(shown, analysis, runs, paths, settings.fail_on, muted=muted):
                 write_text(piece)
         else:
-            from ..report.text import analysis_parts
+            from ..report.text import WITHOUT_TEXT, analysis_parts
 
             analysis = with_excerpts(analysis, events)
             how = {"muted": muted, "verbose": verbose, "histories": insufficient}
             show(*analysis_parts(analysis, library, gathered, runs=runs, **how))
+            if store and (blind := without_text(store, library, analysis, gathered)):
+                write_line(f"{WITHOUT_TEXT}: {', '.join(blind)}")
             if html:
                 write_line(f"\nHTML report: {printable(html)}")
     if settings.fail_on is not None and not analysis.events:
         raise BadUsage("--fail-on: there are no events in this input, so nothing was checked")
     if settings.fail_on is not None and analysis.at_or_above(settings.fail_on) and not exit_zero:
         raise click.exceptions.Exit(o.FAIL)
+
+
+def without_text(store: str, library: Library, analysis: Analysis, gathered: Gathered) -> list[str]:
+    """The patterns without a detection that read messages or steps of runs, where the store keeps no text."""
+    from ..app.readings import reads_steps, reads_text
+    from ..store import open_store
+
+    with open_store(store) as opened:
+        if opened.has_texts():
+            return []
+    quiet = {item.pattern for item in analysis.checked if not item.detections}
+    kinds = {str(kind) for kind in gathered.events.counts("kind")}
+    # Kinds of steps whose texts were not kept have an ending.
+    speaks = {kind for kind in kinds if not kind.startswith(("action", "result", "usage"))}
+    acts = any(kind.startswith("action") for kind in kinds)
+    return sorted(
+        program.name
+        for program in library.programs
+        if program.name in quiet and ((acts and reads_steps(program)) or (speaks and reads_text(program)))
+    )
 
 
 def chosen_formats(

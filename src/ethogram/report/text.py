@@ -57,6 +57,7 @@ SUMMARY = 20
 """Lines of the summary."""
 ROWS = 6
 """Evidence rows of one detection."""
+WITHOUT_TEXT = "Not applicable, since this store has no texts (import with --keep-text)"
 
 Steps = Mapping[tuple[str, str], Action]
 
@@ -337,7 +338,7 @@ def sweep_parts(done: Sweep, untimed: set[str], *, verbose: bool = False) -> Ite
     yield f"{plural(len(done.changes), 'change')} as of {stamp(done.as_of)} UTC; {counts}."
     if done.without_text:
         names = clean(", ".join(done.without_text))
-        yield f"Not applicable, since this store has no texts (import with --keep-text): {names}"
+        yield f"{WITHOUT_TEXT}: {names}"
     whole = [each for each in done.changes if each.change in SHOWN_WHOLE]
     whole.sort(key=lambda each: (-rank(each.detection.severity), each.detection.order))
     yield from summary_parts([(each.detection, ()) for each in whole], untimed, verbose=verbose)
