@@ -173,3 +173,16 @@ def test_numbers_in_cells():
         True,
         "nan",
     ]
+
+
+def test_columns_of_messages_and_logs_are_known_by_their_usual_names(table):
+    (event,) = table(
+        "author,content,created_at,thread_id,to,score", "ann,hello,2026-01-01T00:00:00Z,t1,bo,3"
+    ).events
+    assert (event.subject, event.text, event.thread, event.target) == ("ann", "hello", "t1", "bo")
+    assert (event.at.year, event.attributes) == (2026, {"score": 3})
+    (event,) = table("user_id,timestamp", "17,2026-01-01T00:00:00Z").events
+    assert (event.subject, event.kind) == ("17", "usage")
+    # Where there is a subject, other columns are what they were.
+    (event,) = table("subject,author,at", "ann,bo,2026-01-01T00:00:00Z").events
+    assert (event.subject, event.attributes) == ("ann", {"author": "bo"})

@@ -20,6 +20,7 @@ from ..app.evaluation.questions import Interrupts
 from ..app.following import Follower, Look
 from ..app.run_record import Run, RunEpisode
 from ..errors import BadEvents, BadUsage
+from ..integrations.exporters.base import Record
 from ..models import Detection, rank
 from ..models.detection import StepRange
 from ..remote.webhook import Webhook
@@ -28,7 +29,7 @@ from ..report.wording import plural, sentence, span, title_of, whom
 from ..store import open_store
 from . import options as o
 from .errors import warn
-from .export import Exports, Record, Sink, sinks_of
+from .export import Exports, Sink, sinks_of
 from .output import Progress, flush, write_json, write_line
 
 EVERY = "1s"

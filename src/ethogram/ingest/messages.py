@@ -16,7 +16,7 @@ FIELDS = {
     "reply_to": ("reply_to", "parent", "parent_id", "in_reply_to"),
     "target": ("target", "to", "recipient"),
 }
-TIMES = ("at", "created_at", "timestamp", "time", "created_utc", "date")
+TIMES = ("at", "created_at", "timestamp", "time", "created_utc", "date", "ts")
 KEPT = ("kind", "source", "session", "seq", "readings", "attributes")
 
 

@@ -7,13 +7,18 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ..errors import did_you_mean
+from ..lexicon.messages import AUTHORS, TEXTS
 from ..models import TRAITS, is_indicator_name
 from ..models.slotted import dataclass, field
 from .errors import BadLine, shown, type_name
 from .event_parser import FIELDS, signal_name
+from .messages import FIELDS as MESSAGE_FIELDS
+from .messages import TIMES
 from .streams import parse
 from .values import words
 
+OTHER_NAMES = {"subject": AUTHORS[:-2], "text": TEXTS, "at": TIMES, **MESSAGE_FIELDS}
+"""Fields of an event, and what else their columns are called; a mere role or name is no subject."""
 READINGS, ATTRIBUTES = "readings", "attributes"
 OBJECTS = (READINGS, ATTRIBUTES)
 MOST_COLUMNS = 2_000
@@ -47,7 +52,7 @@ class Table:
         >>> Table.of(["subject", "at", "readings.length"], {}).kind
         'usage'
         """
-        names = [name.strip() for name in header]
+        names = _usual([name.strip() for name in header])
         if "subject" not in names:
             near = next((name for name in names if did_you_mean(name, ["subject"])), "")
             hint = f" (there is {shown(near)})" if near else f"; the columns are {shown(', '.join(names))}"
@@ -82,6 +87,21 @@ class Table:
             else:
                 line[column.name] = value
         return line
+
+
+def _usual(names: list[str]) -> list[str]:
+    """The names of columns; where none is the subject, those of messages and logs under our own names.
+
+    >>> _usual(["author", "content", "created_at", "score"])
+    ['subject', 'text', 'at', 'score']
+    """
+    if "subject" in names:
+        return names
+    ours: dict[str, str] = {}
+    for field_name, others in OTHER_NAMES.items():
+        if field_name not in names and (own := next((name for name in others if name in names), None)):
+            ours[own] = field_name
+    return [ours.get(name, name) for name in names]
 
 
 def _column(number: int, name: str, kinds: Mapping[str, str]) -> Column:

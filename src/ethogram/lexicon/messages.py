@@ -9,7 +9,7 @@ from ..errors import BadUsage
 
 AUTHORS = (
     *("subject", "author", "agent", "agent_id", "speaker", "sender"),
-    *("from", "user", "username", "name", "role"),
+    *("from", "user", "user_id", "username", "name", "role"),
 )
 TEXTS = ("text", "content", "body", "message")
 

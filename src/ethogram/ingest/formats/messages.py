@@ -20,7 +20,7 @@ from .forum import Forum
 from .json_array import JsonArray
 from .jsonl import JsonLines
 
-AUTHORS = ("author", "sender", "speaker", "username")
+AUTHORS = ("author", "sender", "speaker", "username", "user", "user_id")
 """Of the names for who wrote a message, those that records of other kinds hardly have."""
 NOT_MESSAGES = ("subject", "turns", "messages", "comments", "replies", "children")
 OTHERS = {"user": "assistant", "assistant": "user"}
@@ -29,7 +29,7 @@ OTHERS = {"user": "assistant", "assistant": "user"}
 
 @adapter("messages")
 class Messages(JsonAdapter):
-    """Objects with an `author` (or `sender`, `speaker`, `username`) and a text, which are no forum dump.
+    """Objects with an `author` (or `sender`, `speaker`, `user`, ...) and a text, which are no forum dump.
 
     Or turns: objects with a `role` and a `text`. They are of one conversation, named after the file, unless
     they name it; a mere role is somebody else in each.
