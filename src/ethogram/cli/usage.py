@@ -189,14 +189,15 @@ def signals(
         fuse(scores, **how)  # a bad score is reported before anybody is looked at
     with open_tracker(store, key, who, **measured_by(settings)) as tracker:
         result = tracker.signals(o.whom(subject, is_pseudonym), at, why or None)
-    if not result.is_known:
-        raise BadUsage(f"nobody named {subject!r:.80} in {store}")
     whole = fuse({**scores, "behaviour": result.for_fusion}, **how) if is_fused else None
     if as_json:
         values = result.values()
         write_json(UsageSignalsRecord(subject=subject, as_of=at, values=values, fused=whole, helpline=line))
         return
-    write_lines(usage_lines(subject, result))
+    if result.is_known:
+        write_lines(usage_lines(subject, result))
+    else:
+        write_line(f"{printable(subject)}: nobody of that name was recorded in {printable(store)}")
     if whole is not None:
         write_line(f"Together with content scores: {whole.score or 0:.2f}. {whole.sentence}")
     if line is not None and (result.at_severity("low") or (whole is not None and whole.is_crisis)):
