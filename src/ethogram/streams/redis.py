@@ -87,13 +87,17 @@ class RedisStream:
     def _read(self, most: int, wait: float) -> list[Message]:
         group = self._address.group
         block = max(1, int(min(wait, BLOCK_SECONDS) * 1000))  # 0 would mean for ever
-        answer: Any = self._client.xreadgroup(group, group, self._next, count=most, block=block)
         messages: list[Message] = []
-        for key, entries in dict(answer or ()).items():
-            name = key.decode()
-            if self._next[name] != NEW:
-                self._next[name] = entries[-1][0].decode() if entries else NEW
-            messages += [self._message(name, id_.decode(), fields) for id_, fields in entries]
+        while not messages:
+            is_new = all(place == NEW for place in self._next.values())
+            answer: Any = self._client.xreadgroup(group, group, self._next, count=most, block=block)
+            for key, entries in dict(answer or ()).items():
+                name = key.decode()
+                if self._next[name] != NEW:
+                    self._next[name] = entries[-1][0].decode() if entries else NEW
+                messages += [self._message(name, id_.decode(), fields) for id_, fields in entries]
+            if is_new:
+                break
         return messages
 
     def _message(self, name: str, id_: str, fields: dict[bytes, bytes] | None) -> Message:
