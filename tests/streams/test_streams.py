@@ -32,7 +32,7 @@ import redis
 
 from ethogram.app import consuming
 from ethogram.app.analyze import analyze_gathered, load_library
-from ethogram.app.consuming import Consumer, Refused, Sweeps
+from ethogram.app.consuming import Consumer, EventWriter, Refused, Sweeps
 from ethogram.cli.main import main
 from ethogram.config import Settings
 from ethogram.errors import BadUsage
@@ -161,7 +161,11 @@ def partitioned(events: list[dict[str, Any]]) -> list[tuple[int, bytes]]:
 
 def consumer(url: str, store: Store) -> tuple[Consumer, Callable[[], None]]:
     stream = open_stream(url)
-    return Consumer(stream, store, Settings(), keep_text=False, rejected="rejected.jsonl"), stream.close
+    return Consumer(stream, writer(store)), stream.close
+
+
+def writer(store: Store) -> EventWriter:
+    return EventWriter(store, Settings(), keep_text=False, rejected="rejected.jsonl")
 
 
 def take(url: str, store: Store, count: int, *, repeats: int = 0) -> tuple[int, int, list[Refused]]:
@@ -226,7 +230,8 @@ from ethogram.cli.main import main
 
 point, at = sys.argv[1], int(sys.argv[2])
 consuming.ENOUGH = consuming.MOST = 40
-before = getattr(consuming.Consumer, point)
+owner = consuming.Consumer if point == "take" else consuming.EventWriter
+before = getattr(owner, point)
 calls = 0
 
 def kill(self, *args):
@@ -236,7 +241,7 @@ def kill(self, *args):
         os.kill(os.getpid(), signal.SIGKILL)
     return before(self, *args)
 
-setattr(consuming.Consumer, point, kill)
+setattr(owner, point, kill)
 sys.exit(main(sys.argv[3:]))
 """
 
@@ -336,7 +341,7 @@ def test_redis_is_asked_again_for_an_answer_that_was_lost(redis_broker, name, st
         return answer
 
     monkeypatch.setattr(stream._client, "xreadgroup", lose)
-    it = Consumer(stream, store, Settings(), keep_text=False, rejected="rejected.jsonl")
+    it = Consumer(stream, writer(store))
     with closing(stream):
         assert it.take(it.gather(0.2), datetime.now(UTC)).added == len(warm_messages())
     assert lost

@@ -1,7 +1,7 @@
 """Consume a stream: events into a store, acknowledged when they are there, and sweeps of what is new.
 
-A message that is delivered again changes nothing: the store has its event. What is killed between the two
-commits, of the store and of the broker, gets it again.
+A message that is delivered again changes nothing: the store has its event. A consumer that is killed between
+the two commits, of the store and of the broker, gets it again.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import base64
 import json
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
@@ -29,11 +29,20 @@ from .sweep import Sweep, mute_changes, sweep
 ENOUGH, MOST = 256, 4_096
 """Messages for which a batch waits while more come, and the most that it has."""
 SKEW = timedelta(minutes=1)
-NO_TIME = "at is missing, and the broker does not say when the message came"
+NO_TIME = "at is missing, and nothing says when it came"
+NO_ID = "id is missing: it may come again, and is known by its id alone"
+
+
+class Line(NamedTuple):
+    """A line of an event, or a str that says what is wrong with it; where it came from, and as what."""
+
+    position: str
+    line: Mapping[str, Any] | str
+    body: bytes | None
 
 
 class Refused(NamedTuple):
-    """A message that is no event, or not one that the store can take."""
+    """Something that is no event, or not one that the store can take."""
 
     position: str
     why: str
@@ -43,55 +52,43 @@ class Refused(NamedTuple):
 class Taken(NamedTuple):
     """What became of a batch."""
 
-    messages: int
     added: int = 0
     repeated: int = 0
     refused: Sequence[Refused] = ()
 
 
-class Consumer:
-    """Moves messages of a stream into a store, batch by batch. `rejected` is the file for refused ones."""
+class EventWriter:
+    """Adds the events of lines to a store, and appends the others to the file `rejected`."""
 
-    def __init__(
-        self, stream: Stream, store: Store, settings: Settings, *, keep_text: bool, rejected: str
-    ) -> None:
-        self._stream, self._store, self._settings = stream, store, settings
+    def __init__(self, store: Store, settings: Settings, *, keep_text: bool, rejected: str) -> None:
+        self._store, self._settings = store, settings
         self._receiver = Receiver(settings, keep_text=keep_text)
         self._keep_text, self._rejected = keep_text, rejected
 
-    def gather(self, wait: float) -> list[Message]:
-        """The next messages: what comes within `wait` seconds, or enough before."""
-        until, messages = time.monotonic() + wait, list[Message]()
-        while len(messages) < ENOUGH and (left := until - time.monotonic()) > 0:
-            messages += self._stream.read(MOST - len(messages), left)
-        return messages
-
-    def take(self, messages: Sequence[Message], now: datetime) -> Taken:
-        """Add the events of messages to the store, set the others aside, then acknowledge them all."""
-        if not messages:
-            return Taken(0)
+    def write(self, lines: Sequence[Line], now: datetime) -> Taken:
+        """Return when every event is in the store, and every other line in the file."""
+        if not lines:
+            return Taken()
         kinds = {name: source.kinds for name, source in self._store.sources().items()}
-        lines = [(message.position, _line(message)) for message in messages]
-        received, faults = self._receiver.accept(lines, kinds, source=self._settings.source, now=now)
+        received, faults = self._receiver.accept(
+            [item[:2] for item in lines], kinds, source=self._settings.source, now=now
+        )
         added, clashes = add_first(
             lambda staged: self._store.add(
                 staged, keep_text=self._keep_text, received_at=now, kinds=received.kinds
             ),
             received.staged,
         )
-        faults |= {
-            clash.line: f"the id {clash.id!r:.60} has other content {clash.other}" for clash in clashes
-        }
+        for clash in clashes:
+            faults[clash.line] = f"the id {clash.id!r:.60} has other content {clash.other}"
         refused = [
-            Refused(messages[number].position, why, messages[number].body)
-            for number, why in sorted(faults.items())
+            Refused(lines[number].position, why, lines[number].body) for number, why in sorted(faults.items())
         ]
         self._set_aside(refused, now)
-        self._stream.acknowledge(messages)
-        return Taken(len(messages), added.added, added.repeated + received.repeated, refused)
+        return Taken(added.added, added.repeated + received.repeated, refused)
 
     def _set_aside(self, refused: Sequence[Refused], now: datetime) -> None:
-        """Append refused messages to the file, safely on the disk."""
+        """Append what was refused to the file, safely on the disk."""
         if not refused:
             return
         try:
@@ -105,8 +102,33 @@ class Consumer:
             raise BadUsage(f"{self._rejected}: refused messages cannot be written: {why}") from None
 
 
-def _line(message: Message) -> dict[str, Any] | str:
+class Consumer:
+    """Moves messages of a stream into a store, batch by batch."""
+
+    def __init__(self, stream: Stream, writer: EventWriter) -> None:
+        self._stream, self._writer = stream, writer
+
+    def gather(self, wait: float) -> list[Message]:
+        """The next messages: what comes within `wait` seconds, or enough before."""
+        until, messages = time.monotonic() + wait, list[Message]()
+        while len(messages) < ENOUGH and (left := until - time.monotonic()) > 0:
+            messages += self._stream.read(MOST - len(messages), left)
+        return messages
+
+    def take(self, messages: Sequence[Message], now: datetime) -> Taken:
+        """Add the events of messages to the store, set the others aside, then acknowledge them all."""
+        taken = self._writer.write([line_of(message) for message in messages], now)
+        if messages:
+            self._stream.acknowledge(messages)
+        return taken
+
+
+def line_of(message: Message) -> Line:
     """The event line of a message, with number and time of the broker where it has none; or what is wrong."""
+    return Line(message.position, _parsed(message), message.body)
+
+
+def _parsed(message: Message) -> dict[str, Any] | str:
     if message.body is None:
         return "the message is empty, or was removed before it was read"
     try:
@@ -119,8 +141,10 @@ def _line(message: Message) -> dict[str, Any] | str:
         if message.at is None:
             return NO_TIME
         line["at"] = message.at
-    if line.get("seq") is None:
+    if line.get("seq") is None and message.seq is not None:
         line["seq"] = message.seq
+    if message.seq is None and line.get("id") in (None, ""):
+        return NO_ID
     return line
 
 

@@ -17,7 +17,7 @@ from typing import Annotated
 import click
 
 from ..app.analyze import load_library
-from ..app.consuming import Consumer, Sweeps
+from ..app.consuming import Consumer, EventWriter, Refused, Sweeps
 from ..app.evaluation.questions import Interrupts
 from ..app.following import Follower, Look
 from ..app.sweep import Sweep
@@ -100,10 +100,12 @@ def watch(
             raise BadUsage("this store keeps people under other names: a watch needs one that does not")
         if streams and opened is not None:
             with closing(open_stream(streams[0])) as stream:
-                consumer = Consumer(stream, opened, settings, keep_text=keep_text, rejected=rejected)
+                writer = EventWriter(opened, settings, keep_text=keep_text, rejected=rejected)
                 sweeps = Sweeps(opened, library, settings, mutes=mutes)
-                output = partial(_report, sinks=sinks, as_json=as_json)
-                feed = _Feed(consumer, sweeps, output, settings.fail_on, rejected, as_json=as_json)
+                output = partial(report_changes, sinks=sinks, as_json=as_json)
+                feed = _Feed(
+                    Consumer(stream, writer), sweeps, output, settings.fail_on, rejected, as_json=as_json
+                )
                 feed.run(interrupts, pause, idle, once=once)
             if feed.is_grave:
                 raise click.exceptions.Exit(o.FAIL)
@@ -115,7 +117,7 @@ def watch(
                 change in ("new", "risen", "found again") and rank(item.severity) >= rank(settings.fail_on)
                 for change, item in look.changes
             )
-            _report(look.changes, sinks=sinks, as_json=as_json)
+            report_changes(look.changes, sinks=sinks, as_json=as_json)
             if look.bad:
                 warn(f"skipped {plural(look.bad, 'invalid line')}", as_json=as_json)
             follower.mark(look, o.now())
@@ -194,8 +196,7 @@ class _Feed:
     def _take(self, messages: Sequence[Message]) -> bool:
         """Store messages; whether one of them is new."""
         taken = self._consumer.take(messages, o.now())
-        for item in taken.refused:
-            warn(f"{item.position}: {item.why}: set aside in {self._rejected}", as_json=self._as_json)
+        warn_refused(taken.refused, self._rejected, as_json=self._as_json)
         return taken.added > 0
 
     def _changed(self, done: Sweep) -> None:
@@ -203,7 +204,16 @@ class _Feed:
         self._report([(change.change, change.detection) for change in done.changes])
 
 
-def _report(changes: Sequence[tuple[str, Detection]], *, sinks: list[Sink], as_json: bool) -> None:
+def warn_refused(refused: Sequence[Refused], rejected: str, *, as_json: bool) -> None:
+    """Say of each message why it was refused, and where it is now."""
+    for item in refused:
+        warn(f"{item.position}: {item.why}: set aside in {rejected}", as_json=as_json)
+
+
+def report_changes(
+    changes: Sequence[tuple[str, Detection]], *, sinks: Sequence[Sink] = (), as_json: bool
+) -> None:
+    """Print changes of detections, and send each elsewhere; '' stands for one that is not reported."""
     for change, item in changes:
         if not change:
             continue

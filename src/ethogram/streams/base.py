@@ -42,9 +42,9 @@ class Message(NamedTuple):
     """None where the broker has it no longer."""
     at: datetime | None
     """When the broker got it, where that is known."""
-    seq: int
-    """Grows with the position in a partition."""
-    handle: Any
+    seq: int | None
+    """Grows with the position in a partition, where that has an order."""
+    handle: Any = None
     """What the broker needs to acknowledge it."""
 
 
