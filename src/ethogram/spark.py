@@ -171,6 +171,7 @@ def write_stream(
     *,
     checkpoint: str,
     kinds: Mapping[str, str],
+    limits: Limits,
     every: float | None,
 ) -> Any:
     """Start a query: the driver gives the rows of each micro-batch to `write`, in chunks, then calls `done`.
@@ -178,7 +179,7 @@ def write_stream(
     After a crash Spark repeats the last batch, of which `write` may have had a part.
     Every so many seconds, or (None) once with all there is.
     """
-    make = _line_maker(frame, kinds)
+    make = _line_maker(frame, kinds, limits)
 
     def take(batch: DataFrame, number: int) -> None:
         rows = batch.toLocalIterator(prefetchPartitions=True)
@@ -191,11 +192,11 @@ def write_stream(
     return writer.trigger(**when).start()
 
 
-def _line_maker(frame: DataFrame, kinds: Mapping[str, str]) -> Callable[[Any], Line]:
+def _line_maker(frame: DataFrame, kinds: Mapping[str, str], limits: Limits) -> Callable[[Any], Line]:
     """Makes an event line of a row: of its columns, or of the JSON in its column `value`."""
     columns = dict(frame.dtypes)
     if "subject" not in columns and columns.get("value") in ("string", "binary"):
-        return _message_line
+        return lambda row: line_of(_message(row), limits)
     try:
         table = Table.of(frame.columns, kinds)
     except BadLine as bad:
@@ -217,7 +218,7 @@ def _line_maker(frame: DataFrame, kinds: Mapping[str, str]) -> Callable[[Any], L
     return line
 
 
-def _message_line(row: Any) -> Line:
+def _message(row: Any) -> Message:
     cells = row.asDict()
     value, at, seq = cells["value"], cells.get("timestamp"), cells.get("offset")
     place = [
@@ -225,7 +226,7 @@ def _message_line(row: Any) -> Line:
     ]
     body = value.encode() if isinstance(value, str) else None if value is None else bytes(value)
     at = at.astimezone(UTC) if isinstance(at, datetime) else None
-    return line_of(Message("/".join(place), body, at, seq))
+    return Message("/".join(place), body, at, seq)
 
 
 def _prepared(frame: DataFrame, source: str) -> DataFrame:

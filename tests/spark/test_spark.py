@@ -29,6 +29,7 @@ from ethogram.config import Settings
 from ethogram.errors import BadUsage
 from ethogram.ingest import read_events
 from ethogram.models.detection import STANDING
+from ethogram.models.limits import Limits
 from ethogram.patterns.library import Library
 from ethogram.spark import _line_maker, blocks, detect, read_parquet, read_stream, session, write_stream
 from ethogram.store import open_store
@@ -264,7 +265,7 @@ def stream_args(*more: str) -> list[str]:
 def stored_like_analyzed(path: Path) -> list[str]:
     """The ids of detections, which are the same in the store and of an analysis of the file."""
     library = load_library(["patterns"], Settings())
-    analysis = analyze_gathered(read_events(path), library, settings=Settings())
+    analysis = analyze_gathered(read_events(path), library, as_of=datetime.now(UTC), settings=Settings())
     with open_store("s.db") as store:
         stored = store.detections(states=STANDING)
     ours, theirs = ([(item.id, item.severity, item.state) for item in items] for items in (stored, analysis))
@@ -339,7 +340,13 @@ def test_any_format_streams_where_expressions_make_columns_of_events(spark: Any,
     frame = read_stream(spark, "rate", options={"rowsPerSecond": "50"}, select=select)
     lines: list[Any] = []
     query = write_stream(
-        frame, lines.extend, lambda: None, checkpoint=str(tmp_path / "position"), kinds={}, every=0.1
+        frame,
+        lines.extend,
+        lambda: None,
+        checkpoint=str(tmp_path / "position"),
+        kinds={},
+        limits=Limits(),
+        every=0.1,
     )
     try:
         until = time.monotonic() + 120
@@ -357,7 +364,7 @@ def test_a_row_of_kafka_is_known_by_its_place(spark: Any):
     frame = spark.createDataFrame(
         [row], "value binary, topic string, partition int, offset bigint, timestamp timestamp"
     )
-    (item,) = map(_line_maker(frame, {}), frame.collect())
+    (item,) = map(_line_maker(frame, {}, Limits()), frame.collect())
     assert item.position == "events/1/7"
     assert item.line == {"subject": "ann", "at": at, "seq": 7}
 

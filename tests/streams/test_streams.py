@@ -38,14 +38,15 @@ from ethogram.config import Settings
 from ethogram.errors import BadUsage
 from ethogram.ingest import read_events
 from ethogram.models.detection import STANDING
+from ethogram.models.limits import Limits
 from ethogram.patterns.library import Library
 from ethogram.store import Store, open_store
-from ethogram.streams import Address, BrokerError, open_stream
+from ethogram.streams import Address, BrokerError, Message, open_stream
 from servers import broker_server
 from settings_files import trusted_settings
 from small import HOT, WARM, message, warm_messages, write_events, write_patterns
 
-PATIENCE = 60.0
+PATIENCE = 180.0
 """Seconds after which a test gives up."""
 PARTITIONS = 2
 
@@ -303,6 +304,13 @@ def test_bad_messages_are_set_aside_and_block_nothing(broker, name, store, libra
     assert len(swept(store, library)) == 1
 
 
+def test_a_message_that_is_too_long_is_not_read():
+    limits = Limits(line=20)
+    long, short = (Message("here/1", b'{"subject": "%s"}' % (b"a" * size), None, 1) for size in (9, 4))
+    assert "limits: {line: ...}" in str(consuming.line_of(long, limits).line)
+    assert consuming.line_of(short, limits).line == consuming.NO_TIME
+
+
 def test_an_event_without_id_and_time_is_known_by_its_place(broker, name, store, library):
     body = json.dumps({"subject": "ann", "readings": {"risk": 0.5}}).encode()
     broker.send(name, [(0, body)] * 3)
@@ -380,6 +388,32 @@ def test_ctrl_c_ends_it_with_0_and_loses_nothing(redis_broker, name, library, in
     with open_store("s.db") as store:
         assert store.info().events == len(events)
         assert swept(store, library) == []
+
+
+def test_two_consumers_at_once_report_each_detection_once(redis_broker, name, library, interruptible):
+    events = random_events(5)
+    redis_broker.send(name, partitioned(events))
+    expected = [item["id"] for item in analyzed(events, library)]
+    open_store("s.db", create=True).close()
+    command = [sys.executable, "-m", "ethogram"]
+    outputs = [Path("0.out"), Path("1.out")]
+    consumers = []
+    for partition, output in enumerate(outputs):
+        args = watch(redis_broker.url(name, str(partition)), "--json")
+        with output.open("w") as out:
+            consumers.append(subprocess.Popen([*command, *args], stdout=out))
+    try:
+        until = time.monotonic() + PATIENCE
+        with open_store("s.db") as store:
+            while (ids := [item["id"] for item in standing(store)]) != expected or store.unreported():
+                assert time.monotonic() < until, ids
+                time.sleep(0.1)
+    finally:
+        for process in consumers:
+            process.send_signal(signal.SIGINT)
+        assert [process.wait(PATIENCE) for process in consumers] == [0, 0]
+    records = [json.loads(line) for output in outputs for line in output.read_text().splitlines()]
+    assert sorted(item["id"] for item in records if item["change"] == "new") == expected
 
 
 def test_a_stream_is_watched_alone_and_into_a_store(library, capsys):

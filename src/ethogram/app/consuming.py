@@ -19,6 +19,7 @@ from ..errors import BadUsage
 from ..files import make_private_file
 from ..ingest.errors import BadLine, type_name
 from ..ingest.streams import decode, parse
+from ..models.limits import Limits, over
 from ..models.mute import Mute
 from ..patterns.library import Library
 from ..store.records import Locked, Store
@@ -64,6 +65,7 @@ class EventWriter:
         self._store, self._settings = store, settings
         self._receiver = Receiver(settings, keep_text=keep_text)
         self._keep_text, self._rejected = keep_text, rejected
+        self.limits = Limits(**settings.limits)
 
     def write(self, lines: Sequence[Line], now: datetime) -> Taken:
         """Return when every event is in the store, and every other line in the file."""
@@ -117,20 +119,23 @@ class Consumer:
 
     def take(self, messages: Sequence[Message], now: datetime) -> Taken:
         """Add the events of messages to the store, set the others aside, then acknowledge them all."""
-        taken = self._writer.write([line_of(message) for message in messages], now)
+        limits = self._writer.limits
+        taken = self._writer.write([line_of(message, limits) for message in messages], now)
         if messages:
             self._stream.acknowledge(messages)
         return taken
 
 
-def line_of(message: Message) -> Line:
+def line_of(message: Message, limits: Limits) -> Line:
     """The event line of a message, with number and time of the broker where it has none; or what is wrong."""
-    return Line(message.position, _parsed(message), message.body)
+    return Line(message.position, _parsed(message, limits), message.body)
 
 
-def _parsed(message: Message) -> dict[str, Any] | str:
+def _parsed(message: Message, limits: Limits) -> dict[str, Any] | str:
     if message.body is None:
         return "the message is empty, or was removed before it was read"
+    if len(message.body) > limits.line:
+        return over("line", limits.line, f"a message longer than {limits.line} bytes")
     try:
         line = parse(decode(message.body))
     except BadLine as bad:

@@ -127,7 +127,13 @@ def stream(
         try:
             frame = spark_.read_stream(session, form, source_of, given, select)
             query = spark_.write_stream(
-                frame, write, sweep, checkpoint=checkpoint, kinds=library.kinds, every=None if once else pause
+                frame,
+                write,
+                sweep,
+                checkpoint=checkpoint,
+                kinds=library.kinds,
+                limits=writer.limits,
+                every=None if once else pause,
             )
             while not query.awaitTermination(1):
                 pass
