@@ -304,6 +304,17 @@ def test_bad_messages_are_set_aside_and_block_nothing(broker, name, store, libra
     assert len(swept(store, library)) == 1
 
 
+def test_a_source_without_times_takes_none_with_times(store, library):
+    write_events(Path("old.jsonl"), [{"subject": "ann", "source": "old", "readings": {"risk": 0.1}}])
+    assert main(["store", "import", "old.jsonl", "--store", "s.db"]) == 0
+    events = [{**event, "source": source} for source in ("old", "new") for event in warm_messages()[:1]]
+    messages = [Message(f"here/{n}", json.dumps(event).encode(), None, n) for n, event in enumerate(events)]
+    lines = [consuming.line_of(item, Limits()) for item in messages]
+    taken = writer(store).write(lines, datetime.now(UTC))
+    assert (taken.added, [item.position for item in taken.refused]) == (1, ["here/0"])
+    assert "the source 'old' has no times in the store" in taken.refused[0].why
+
+
 def test_a_message_that_is_too_long_is_not_read():
     limits = Limits(line=20)
     long, short = (Message("here/1", b'{"subject": "%s"}' % (b"a" * size), None, 1) for size in (9, 4))

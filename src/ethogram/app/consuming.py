@@ -71,15 +71,21 @@ class EventWriter:
         """Return when every event is in the store, and every other line in the file."""
         if not lines:
             return Taken()
-        kinds = {name: source.kinds for name, source in self._store.sources().items()}
+        sources = self._store.sources()
+        kinds = {name: source.kinds for name, source in sources.items()}
         received, faults = self._receiver.accept(
             [item[:2] for item in lines], kinds, source=self._settings.source, now=now
         )
+        untimed = {name for name, source in sources.items() if not source.timed}
+        for item in received.staged:
+            if item.event.source in untimed:
+                faults[item.line] = f"the source {item.event.source!r:.60} has no times in the store"
+        staged = [item for item in received.staged if item.line not in faults]
         added, clashes = add_first(
             lambda staged: self._store.add(
                 staged, keep_text=self._keep_text, received_at=now, kinds=received.kinds
             ),
-            received.staged,
+            staged,
         )
         for clash in clashes:
             faults[clash.line] = f"the id {clash.id!r:.60} has other content {clash.other}"
