@@ -71,7 +71,7 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
     reasons = [str(report.longrepr) for report in terminalreporter.stats.get("skipped", ())]
-    for why in (servers.NO_POSTGRES, neo4j_server.NO_NEO4J):
+    for why in (servers.NO_POSTGRES, *servers.NO_BROKERS.values(), neo4j_server.NO_NEO4J):
         if left_out := sum(why in reason for reason in reasons):
             terminalreporter.write_line(f"{left_out} tests left out: {why}")
 
