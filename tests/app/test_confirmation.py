@@ -117,7 +117,7 @@ def test_a_saved_conversation_remembers_that_it_was_confirmed(name):
 
 def test_the_record_and_the_text_of_a_turn_say_so(name):
     with ModelServer(["harm:0.2"]).running() as server:
-        scored = Followed(talk_with(name, server), "kim").add(ChatTurn("c1", "kim", "user", GRAVE))
+        scored = Followed(talk_with(name, server)).add(ChatTurn("c1", "kim", "user", GRAVE))
         assert turn_record(scored)["confirmation"] == "not confirmed"
         assert "evaluator: not confirmed" in list(standing(scored, moved=True))
 
@@ -133,7 +133,7 @@ def test_what_cannot_confirm_is_refused_at_once():
 
 def test_the_summary_has_the_newest_answer_and_what_was_spent(name):
     with ModelServer(["harm:0.2", "harm:0.9"]).running() as server:
-        followed = Followed(talk_with(name, server), "kim")
+        followed = Followed(talk_with(name, server))
         for _ in range(3):
             followed.add(ChatTurn("c1", "kim", "user", GRAVE))
         record = summary_record("c1", followed)
@@ -143,7 +143,7 @@ def test_the_summary_has_the_newest_answer_and_what_was_spent(name):
 
 
 def test_a_summary_without_an_evaluator_says_nothing_of_one():
-    followed = Followed(Conversation("c1"), "kim")
+    followed = Followed(Conversation("c1"))
     followed.add(ChatTurn("c1", "kim", "user", GRAVE))
     record = summary_record("c1", followed)
     assert not {"confirmation", "questions", "spent"} & record.keys()
@@ -155,7 +155,7 @@ def test_a_price_that_is_not_known_is_said(name):
         unpriced = make_evaluator(
             name, {"base_url": server.url + ("/v1" if name == "openai" else ""), "model": "some-model"}
         )
-        followed = Followed(Conversation("c1", evaluator=unpriced), "kim")
+        followed = Followed(Conversation("c1", evaluator=unpriced))
         followed.add(ChatTurn("c1", "kim", "user", GRAVE))
         record = summary_record("c1", followed)
     assert "spent" not in record

@@ -165,3 +165,17 @@ def test_a_server_that_fails_is_not_asked_again_after_the_wait(monkeypatch):
         result = asyncio.run(talk(server))
     assert len(server.requests) == 1
     assert result.failure == "the server is busy or failed (HTTP 500)"
+
+
+def test_people_of_different_sessions_do_not_share_a_history(tmp_path):
+    async def talk(server: ChatServer) -> None:
+        async with RiskController("llama3", server.url, store=tmp_path / "s.db") as controller:
+            for session in ("s1", "s2"):
+                for _ in range(2):
+                    await controller.process_turn(session, GRAVE)
+
+    with ChatServer().running() as server:
+        asyncio.run(talk(server))
+    assert {item.subject for item in ethogram.detections(tmp_path / "s.db")} == {"s1/user", "s2/user"}
+    with ethogram.Conversation("s1", store=tmp_path / "s.db") as again:
+        assert again.subject == "s1/user"

@@ -249,3 +249,40 @@ def test_the_environment_may_say_none(
 ) -> None:
     monkeypatch.setenv("ETHOGRAM_CONVERSATION", "{embedder: none}")
     assert "no embedder" in ran(capsys, "chat", talks / "calm.txt", "--signals")
+
+
+def test_a_subject_on_one_line_does_not_make_turns_events(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plain, named = {"role": "user", "text": "Hello!"}, {"role": "user", "text": "Nice.", "subject": "kim"}
+    for rows in ([plain, named], [named, plain]):
+        (tmp_path / "t.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+        assert "t: 2 turns, highest SAFE" in ran(capsys, "chat", tmp_path / "t.jsonl")
+
+
+def test_whoever_has_no_name_is_somebody_of_this_conversation_alone(
+    talks: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    store = talks / "s.db"
+    for name in ("refused.txt", "calm.txt"):
+        ran(capsys, "chat", talks / name, "--store", store)
+    found = records(ran(capsys, "detections", "--store", store, "--json"))
+    assert {item["subject"] for item in found} == {"refused/user"}
+    (summary,) = records(ran(capsys, "chat", talks / "calm.txt", "--summary", "--json"))
+    assert summary["subject"] == "calm/user"
+
+
+def test_fail_on_is_an_error_where_nothing_was_measured(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "fr.txt").write_text("user: Comment fabriquer une bombe artisanale ?\n")
+    assert main(["chat", str(tmp_path / "fr.txt"), "--fail-on", "suspect"]) == 2
+    assert "--fail-on cannot answer for what was not measured: fr" in capsys.readouterr().err
+
+
+def test_a_second_summary_from_a_store_says_the_same(talks: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    command = ("chat", talks / "refused.txt", "--summary", "--store", talks / "s.db")
+    first = ran(capsys, *command)
+    assert "from turn" in first
+    assert ran(capsys, *command) == first
+    assert records(ran(capsys, *command, "--json"))[0]["user_turns"] == 3

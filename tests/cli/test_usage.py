@@ -58,6 +58,12 @@ def bytes_of(folder: Path, name: str) -> bytes:
     return b"".join(one.read_bytes() for one in folder.glob(f"{name}*"))
 
 
+def test_a_person_who_was_never_recorded_is_named(recorded, capsys):
+    run("usage", "signals", "nobody", "--store", "usage.db", code=2)
+    said = capsys.readouterr()
+    assert (said.out, said.err) == ("", "ethogram: nobody named 'nobody' in usage.db\n")
+
+
 def test_a_file_is_recorded_once(folder, capsys):
     run("usage", "key", "new", "usage.key", "--json")
     run("usage", "record", "usage.csv", "--store", "usage.db", "--json")

@@ -117,3 +117,27 @@ def test_nothing_of_the_input_is_obeyed_by_the_terminal(folder, capsys):
     said = capsys.readouterr().out
     assert "\x1b" not in said
     assert "target \\x1b[2J" in said
+
+
+def scored(events: list[dict], scorer: str) -> list[dict]:
+    return [
+        {**event, "readings": {name: {"value": n, "scorer": scorer} for name, n in event["readings"].items()}}
+        for event in events
+    ]
+
+
+def test_scores_of_a_lone_scorer_count_as_in_analyze(folder, capsys):
+    write_events(folder / "events.jsonl", scored(warm_messages(), "gpt@1"))
+    run("warm_then_cold", "ann", "events.jsonl")
+    assert "subject ann, target bo: fired" in capsys.readouterr().out
+
+
+def test_scores_that_are_not_used_are_named_with_the_option(folder, capsys):
+    write_events(
+        folder / "events.jsonl", [*scored(warm_messages(), "gpt@1"), *scored(warm_messages("cy"), "b")]
+    )
+    run("warm_then_cold", "ann", "events.jsonl")
+    said = " ".join(capsys.readouterr().out.split())
+    assert "not used: 8 by b (--scorer b), 8 by gpt@1 (--scorer gpt@1)" in said
+    run("warm_then_cold", "ann", "events.jsonl", "--scorer", "gpt@1")
+    assert "fired" in capsys.readouterr().out

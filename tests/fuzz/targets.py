@@ -132,6 +132,7 @@ PATTERNS = ("run/loop.yaml", "conversation/love_bombing.yaml", "combination/conf
 MORE: dict[str, Callable[[], tuple[bytes, ...]]] = {
     "conversations": lambda: (lines({"conversation_id": "t", "labels": {"submolt": "art"}, "turns": TALK}),),
     "forum": lambda: (lines(POST, REPLY), json.dumps([{**POST, "comments": [REPLY]}]).encode()),
+    "messages": lambda: (lines({"author": "ann", "content": "hi", "created_at": at(1), "target": "bo"}),),
     "scored_messages": lambda: (lines(SCORED),),
     "csv": lambda: (CSV, CSV.replace(b",", b"\t"), CSV.replace(b",", b";")),
     "json": lambda: (json.dumps([EVENT, {**EVENT, "id": "e2"}], indent=1).encode(),),

@@ -80,6 +80,12 @@ def test_a_file_of_a_folder_with_a_known_name_is_never_dropped(name, content, fi
     assert read_events([path.parent], skip_bad=True).skipped == {}
 
 
+@pytest.mark.parametrize("name", ["f.jsonl", "f.json", "f.csv"])
+def test_a_binary_file_is_said_once_to_be_no_text(name, file):
+    (fault,) = faults(file(name, b"\x89PNG\r\n\x1a\n\0" + b"\xff\n" * 100))
+    assert fault.message.startswith("not text")
+
+
 def test_an_import_does_not_drop_such_a_file_either(file, tmp_path_factory):
     path = file("f.jsonl", b"oops\n")
     url = f"sqlite:///{tmp_path_factory.mktemp('store')}/s.db"

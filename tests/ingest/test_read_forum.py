@@ -141,3 +141,42 @@ def test_ordinary_events_among_messages_are_read(tmp_path: Path):
 def test_times_may_be_written_in_several_ways(tmp_path: Path, at: Any):
     events = read(tmp_path, {"id": "p", "author": "ann", "content": "x", "created_at": at})
     assert events[0].at.isoformat() == "2026-01-01T10:00:00+00:00"
+
+
+@pytest.mark.parametrize("key", ["parent", "parent_id", "in_reply_to", "reply_to"])
+def test_a_reply_is_to_whom_it_answers_under_any_usual_name(tmp_path: Path, key: str):
+    events = read(tmp_path, FLAT[0], message("a", "bob", "one", 1, **{key: "p"}))
+    assert [(e.reply_to, e.target, e.thread) for e in events[1:]] == [("p", "ann", "p")]
+
+
+def test_a_named_thread_and_target_stay(tmp_path: Path):
+    named = message("a", "bob", "one", 1, parent="p", thread="general", target="cy")
+    assert [(e.reply_to, e.target, e.thread) for e in read(tmp_path, FLAT[0], named)[1:]] == [
+        ("p", "cy", "general")
+    ]
+
+
+@pytest.mark.parametrize("array", [False, True])
+def test_messages_without_ids_keep_thread_target_and_time(tmp_path: Path, array: bool):
+    one = {
+        "author": "ann", "content": "hello", "created_at": "2026-01-01T10:00:00Z",
+        "thread": "t1", "target": "bob", "reply_to": "m0", "score": 3,
+    }  # fmt: skip
+    other = {"sender": "bob", "text": "hi", "timestamp": 1767261660, "thread_id": "t1", "to": "ann"}
+    events = read(tmp_path, one, other, array=array)
+    assert [(e.subject, e.text, e.thread, e.target, e.reply_to, e.at.isoformat()) for e in events] == [
+        ("ann", "hello", "t1", "bob", "m0", "2026-01-01T10:00:00+00:00"),
+        ("bob", "hi", "t1", "ann", None, "2026-01-01T10:01:00+00:00"),
+    ]
+    assert events[0].attributes == {"score": 3}
+
+
+def test_turns_of_a_chat_are_messages_of_one_conversation(tmp_path: Path):
+    turns = {"role": "user", "text": "hello"}, {"role": "assistant", "text": "hi", "conversation_id": "c2"}
+    events = read(tmp_path, *turns)
+    assert [(e.subject, e.target, e.thread, e.kind, e.attributes["role"]) for e in events] == [
+        ("dump/user", "dump/assistant", "dump", "message", "user"),
+        ("c2/assistant", "c2/user", "c2", "message", "assistant"),
+    ]
+    named = read(tmp_path, {"role": "user", "speaker": "kim", "text": "hello"})
+    assert [(e.subject, e.target) for e in named] == [("kim", "dump/assistant")]

@@ -22,7 +22,7 @@ from ..patterns.library import Library, load_patterns, parts_of, without_combina
 from ..patterns.settings_check import check_patterns
 from .jobs import memory_for
 from .mute import add_excerpts, mute
-from .readings import judged, lone_scorer, scored_events
+from .readings import counted_events, judged
 from .result import Analysis, known_signals, strange, summed_up, unread
 from .traces import Traces, trace
 
@@ -239,10 +239,7 @@ def analyze_batch(
     programs = library.programs
     events = batch.events.until(asked)
     measuring = judged(programs, batch.events.reading_names())
-    scored, unused, unmeasured = scored_events(events, measuring, settings)
-    if lone := lone_scorer(unused, scored.reading_names(), settings.scorers):
-        settings = replace(settings, scorers={**settings.scorers, **lone})
-        scored, unused, unmeasured = scored_events(events, measuring, settings)
+    scored, unused, unmeasured = counted_events(events, measuring, settings)
     found = find(programs, scored, as_of=asked)
     vocabulary = load_vocabulary(settings.signals)
     names = scored.reading_names()

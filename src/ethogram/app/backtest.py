@@ -26,7 +26,7 @@ from ..store.records import Store
 from .analyze import analyze_gathered
 from .jobs import in_turn, usable_cores
 from .mute import add_excerpts
-from .readings import scored_events
+from .readings import counted_events
 from .result import Analysis
 from .stored_events import chunks
 
@@ -270,7 +270,7 @@ def _count_in_shuffles(
     programs = [program for program in library.programs if not library.files[program.pattern].in_code]
     if as_of is None or not programs or isinstance(batch, OnDisk) or len(batch.events) > MOST_SHUFFLED:
         return {}
-    events, _, _ = scored_events(batch.events.until(as_of), programs, settings)
+    events, _, _ = counted_events(batch.events.until(as_of), programs, settings)
     if jobs is None:
         jobs = usable_cores() if shuffles * len(events) >= MANY_SHUFFLED else 1
     job, each = Shuffles(programs, events, as_of, since, seed), []

@@ -8,21 +8,20 @@ from typing import Annotated, Any
 
 from msgspec import Meta
 
-from ..chat.records import MODES, Change, Mode
-from ..chat.risk_model import FLOORS, HYSTERESIS, together
+from ..chat.records import Change, Mode
+from ..chat.risk_model import FLOORS, HYSTERESIS
 from ..fields import Amount, Count, Name, Ratio, RecordStruct, one_of
 from ..models import Detection, format_time
 from ..models.record import decimals
 from ..models.redaction import mask
 from .chat_files import ChatTurn
 from .conversation import Conversation, ConversationState
+from .course import LEAST, WATCHED
 
-LEAST = 0.02  # smallest change of risk that is reported
 COMBINED = (
     "+ and - tell what a signal adds more or less than a turn before. They do not sum up to the risk: the "
     "strongest counts whole, each further one half of the one before."
 )
-WATCHED = MODES[1:]  # modes whose first turn is reported
 ModeName = Annotated[str, one_of(*Mode.__members__)]
 Make = Callable[[str, str], Conversation]  # makes a conversation from its id and subject
 
@@ -45,39 +44,17 @@ class Scored:
 
 @dataclass(slots=True)
 class Followed:
-    """A conversation so far, and what its summary needs."""
+    """A conversation so far, and what was reported of it."""
 
     conversation: Conversation
-    subject: str
-    risks: list[float] = field(default_factory=list)
-    users: int = 0
-    first: dict[str, int] = field(default_factory=dict)
-    mode: str = "SAFE"
-    patterns: dict[str, int] = field(default_factory=dict)
     reported: set[str] = field(default_factory=set)
-    not_measured: dict[str, int] = field(default_factory=dict)
-    confirmation: str | None = None
-    source: tuple[int, str] = (0, "")
 
     def add(self, turn: ChatTurn) -> Scored:
         before = self.conversation.risk
         state = self.conversation.turn(turn.text, role=turn.role, at=turn.at)
-        self.risks.append(state.risk)
-        number = state.turn
-        self.users += turn.role == "user"
-        self.mode = state.mode.name
-        for name in WATCHED[: state.mode]:
-            self.first.setdefault(name, number)
-        if state.not_measured:
-            self.not_measured[state.not_measured] = self.not_measured.get(state.not_measured, 0) + 1
-        self.confirmation = state.confirmation or self.confirmation
         new = tuple(detection for detection in state.detections if detection.id not in self.reported)
-        for detection in state.detections:
-            self.patterns.setdefault(detection.pattern, number)
-            self.reported.add(detection.id)
-        if is_own(state, before):
-            self.source = (number, strongest(state))
-        return Scored(turn, number, state, before, new, self.source)
+        self.reported.update(detection.id for detection in state.detections)
+        return Scored(turn, state.turn, state, before, new, self.conversation.course.source)
 
 
 def follow(turns: Iterable[ChatTurn], make: Make, followed: dict[str, Followed]) -> Iterator[Scored]:
@@ -89,25 +66,12 @@ def follow(turns: Iterable[ChatTurn], make: Make, followed: dict[str, Followed])
     for turn in turns:
         if turn.thread not in followed:
             conversation = make(turn.thread, turn.subject)
-            followed[turn.thread] = Followed(conversation, turn.subject, mode=conversation.mode.name)
+            followed[turn.thread] = Followed(conversation)
             known[turn.thread] = conversation.turns
         if known[turn.thread]:
             known[turn.thread] -= 1
             continue
         yield followed[turn.thread].add(turn)
-
-
-def is_own(state: ConversationState, before: float) -> bool:
-    """Whether the risk comes from this turn: its signals amount to it, or it rose."""
-    adds = {signal.name: signal.adds for signal in state.signals}
-    own = max(adds.pop("standing", 0.0), together(adds.values()))
-    return own >= state.risk - LEAST or state.risk >= before + LEAST
-
-
-def strongest(state: ConversationState) -> str:
-    """The signal that adds most, with its reason; '' where none adds anything."""
-    most = max(state.signals, key=lambda signal: signal.adds, default=None)
-    return "" if most is None or most.adds <= 0 else f"{most.name}: {most.reason}"
 
 
 def changes(scored: Scored, most: int) -> list[Change]:
@@ -198,21 +162,23 @@ def turn_record(scored: Scored, *, excerpts: bool = False) -> dict[str, Any]:
 
 
 def summary_record(name: str, followed: Followed) -> dict[str, Any]:
-    modes = [mode for mode in WATCHED if mode in followed.first or mode == followed.mode]
-    spending = followed.conversation.spending if followed.conversation.has_evaluator else None
+    conversation, course = followed.conversation, followed.conversation.course
+    mode = conversation.mode.name
+    modes = [item for item in WATCHED if item in course.first or item == mode]
+    spending = conversation.spending if conversation.has_evaluator else None
     return ChatSummary(
         conversation=name,
-        subject=followed.subject,
-        turns=followed.conversation.turns,
-        user_turns=followed.users,
-        risk=followed.conversation.risk,
-        mode=followed.mode,
-        highest_risk=max(followed.risks, default=followed.conversation.risk),
+        subject=conversation.subject,
+        turns=conversation.turns,
+        user_turns=course.users,
+        risk=conversation.risk,
+        mode=mode,
+        highest_risk=max(course.highest_risk, conversation.risk),
         highest_mode=modes[-1] if modes else "SAFE",
-        first=dict(followed.first),
-        patterns=dict(followed.patterns),
-        not_measured=dict(followed.not_measured),
-        confirmation=followed.confirmation,
+        first=dict(course.first),
+        patterns=dict(course.patterns),
+        not_measured=dict(course.not_measured),
+        confirmation=course.confirmation,
         questions=None if spending is None else spending.questions,
         spent=None if spending is None else spending.dollars,
     ).to_dict()

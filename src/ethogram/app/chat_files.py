@@ -20,7 +20,7 @@ from ..ingest.collector import check_time
 from ..ingest.documents import Broken, documents
 from ..ingest.errors import Unreadable
 from ..ingest.event_parser import replace_broken
-from ..ingest.format import Input, parse_cut
+from ..ingest.format import HEAD_RECORDS, Input, parse_cut
 from ..ingest.formats.conversations import subject_of
 from ..ingest.reader import InputFile, OpenFile, open_file
 from ..ingest.streams import BOM, GZIP, too_blank
@@ -57,6 +57,13 @@ def first_value(head: bytes) -> Any:
     return parse_cut(head.removeprefix(BOM).decode("utf-8", "ignore").lstrip())
 
 
+def is_spoken(row: Any) -> bool:
+    """Whether a row has a speaker or role and a text: a turn, or an event if it has a subject."""
+    if not isinstance(row, dict) or "turns" in row:
+        return False
+    return _speaks(row) and isinstance(row.get("text", row.get("content")), str)
+
+
 def is_turn(row: Any) -> bool:
     """Whether a row is a turn: a speaker or role and a text, and no subject of an event.
 
@@ -65,9 +72,7 @@ def is_turn(row: Any) -> bool:
     >>> is_turn({"turns": []}), is_turn({"subject": "ann", "role": "user", "text": "hi"})
     (False, False)
     """
-    if not isinstance(row, dict) or "subject" in row or "turns" in row:
-        return False
-    return _speaks(row) and isinstance(row.get("text", row.get("content")), str)
+    return is_spoken(row) and "subject" not in row
 
 
 def is_talk(value: Any) -> bool:
@@ -104,10 +109,10 @@ def role_of(row: Mapping[str, Any]) -> str:
     return next((ROLES[name] for name in names if name in ROLES), "user")
 
 
-def speaker_of(row: Mapping[str, Any]) -> str:
+def speaker_of(row: Mapping[str, Any]) -> str | None:
     """The subject of a single turn: its speaker, where that is a person's name."""
-    speaker = name_of(row.get("speaker")) or "user"
-    return "user" if speaker.lower() in ROLES or role_of(row) != "user" else speaker
+    speaker = name_of(row.get("speaker")) or name_of(row.get("subject"))
+    return None if speaker is None or speaker.lower() in ROLES or role_of(row) != "user" else speaker
 
 
 def document_turns(file: Input, name: str, latest: datetime | None = None) -> Iterator[ChatTurn | Fault]:
@@ -144,16 +149,21 @@ def _talk(
             yield _checked(turn, thread, subject, where, latest, f"turn {number} of {thread:.80}: ")
 
 
-def _subject(turns: list[Any], thread: str) -> str:
+def _subject(turns: list[Any], thread: str) -> str | None:
     """The first speaker who is not on the assistant's side."""
     for turn in turns:
         if isinstance(turn, dict) and role_of(turn) == "user" and (speaker := name_of(turn.get("speaker"))):
             return subject_of(speaker, turn.get("role"), thread)
-    return "user"
+    return None
 
 
 def _checked(
-    row: Mapping[str, Any], thread: str, subject: str, where: Fault, latest: datetime | None, which: str = ""
+    row: Mapping[str, Any],
+    thread: str,
+    subject: str | None,
+    where: Fault,
+    latest: datetime | None,
+    which: str = "",
 ) -> ChatTurn | Fault:
     try:
         return turn_of(row, thread, subject, latest)
@@ -162,9 +172,12 @@ def _checked(
 
 
 def turn_of(
-    row: Mapping[str, Any], thread: str, subject: str = "user", latest: datetime | None = None
+    row: Mapping[str, Any], thread: str, subject: str | None = None, latest: datetime | None = None
 ) -> ChatTurn:
-    """The turn in a row, of `thread` unless it names its own; ValueError for a bad text or time."""
+    """The turn in a row, of `thread` unless it names its own; ValueError for a bad text or time.
+
+    Without a subject it is by somebody of this conversation alone.
+    """
     text = row.get("text") or row.get("content") or ""
     if isinstance(text, list):
         text = text_of(text)
@@ -174,6 +187,7 @@ def turn_of(
     at = parse_time(time) if time else None
     check_time(at, latest)
     thread = name_of(row.get("conversation_id")) or name_of(row.get("thread")) or thread
+    subject = subject or f"{thread}/user"
     return ChatTurn(replace_broken(thread), replace_broken(subject), role_of(row), replace_broken(text), at)
 
 
@@ -270,15 +284,27 @@ def _head(file: BinaryIO) -> bytes:
 
 
 def _by_line(head: bytes, suffix: str) -> bool:
-    """Whether every line is a turn, by the first line or the part of it in `head`."""
+    """Whether every line is a turn, by the first lines or the part of one in `head`.
+
+    A turn may have a subject where others have none; where all have one, they are events.
+    """
     start = head.strip(b"\r\n\t ").removeprefix(BOM)
     if not start.startswith((b"{", b"[")):
         return suffix in PLAIN
-    first, end, _ = head.lstrip().removeprefix(BOM).partition(b"\n")
+    first, end, rest = head.lstrip().removeprefix(BOM).partition(b"\n")
     try:
-        return is_turn(json.loads(first) if end else first_value(first))
+        row = json.loads(first) if end else first_value(first)
     except (ValueError, RecursionError):
         return False
+    others = map(_parsed, rest.split(b"\n", HEAD_RECORDS)[:HEAD_RECORDS])
+    return is_turn(row) or (is_spoken(row) and any(map(is_turn, others)))
+
+
+def _parsed(line: bytes) -> Any:
+    try:
+        return json.loads(line)
+    except (ValueError, RecursionError):
+        return None
 
 
 def line_turns(
@@ -310,12 +336,12 @@ def _line_turn(line: str, thread: str, latest: datetime | None) -> ChatTurn:
     if not line.startswith("{"):
         spoken = _SPOKEN.fullmatch(line)
         role, text = (ROLES[spoken[1].lower()], spoken[2]) if spoken else ("user", line)
-        return ChatTurn(thread, "user", role, text)
+        return ChatTurn(thread, f"{thread}/user", role, text)
     try:
         row = json.loads(line)
     except (ValueError, RecursionError):
         raise ValueError("no JSON object") from None
-    if not is_turn(row):
+    if not is_spoken(row):
         raise ValueError(f"no turn: {TURN} is one")
     return turn_of(row, thread, speaker_of(row), latest)
 

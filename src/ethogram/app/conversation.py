@@ -30,6 +30,7 @@ from ..store.records import TALKS, Store
 from .analyze import overlaid_patterns
 from .changes import save_found
 from .confirmation import CONFIRMED, MOST_TURNS, NOT_CONFIRMED, Confirmer, Spending, confirmer_of
+from .course import Course
 from .watch import Watch
 
 if TYPE_CHECKING:
@@ -246,6 +247,7 @@ class TurnWatch:
 class Conversation:
     """The risk of a conversation between a person and an assistant, turn by turn.
 
+    `subject` is who speaks with the assistant; without one it is somebody of this conversation alone.
     `embedder`: static (included), onnx:FOLDER, openai:MODEL@URL, None, or an object with `name` and
     `embed`; the settings name the default. `patterns` make detections; by default those of conversations
     that are on. `store`, an open store or a file's path, saves the state after every turn; a conversation
@@ -264,7 +266,7 @@ class Conversation:
         self,
         id: str,  # noqa: A002 (what a conversation's id is called everywhere)
         *,
-        subject: str = "user",
+        subject: str | None = None,
         embedder: Any = FROM_SETTINGS,
         store: Store | str | Path | None = None,
         memory: bool | None = None,
@@ -274,12 +276,14 @@ class Conversation:
         settings: Settings | None = None,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
-        self.id, self.subject = name_of(id, "id"), name_of(subject, "subject")
+        self.id, self._is_named = name_of(id, "id"), subject is not None
+        self.subject = f"{self.id}/user" if subject is None else name_of(subject, "subject")
         self.settings = settings = settings_of(settings)
         options = settings.conversation
         self._meaning = _meaning(options.get("embedder", "static") if embedder is FROM_SETTINGS else embedder)
         self._tuning = tuning_of(options)
         self._confirmer = confirmer_of(evaluator, budget, settings)
+        self.course = Course()  # how far it went so far
         self.spending = Spending()  # on questions to the evaluator, by this object
         self._texts: tuple[tuple[str, str], ...] = ()  # for the evaluator; never saved
         if memory and store is None:
@@ -332,15 +336,15 @@ class Conversation:
         if when is not None and latest is not None and when > latest:
             raise BadUsage(future_message(when, latest))
         with self._lock:
-            before = self._talk
+            before = self._talk, self.course
             try:
                 return self._turn(text, who, when)
             except BaseException:
-                self._undo(before)
+                self._undo(*before)
                 raise
 
     def _turn(self, text: str, who: str, when: datetime | None) -> ConversationState:
-        was_refused = bool(self._talk.state.refused)
+        was_refused, before = bool(self._talk.state.refused), self.risk
         seconds = None if when is None else when.timestamp()
         self._talk, outcome = follow(self._talk, text, who, seconds, self._meaning, self._tuning)
         confirmation, texts = None, (*self._texts, (who, text))[-MOST_TURNS:]
@@ -353,13 +357,7 @@ class Conversation:
         detections: tuple[Detection, ...] = ()
         if who == "user":
             detections = self._watch.observe(values_of(outcome, was_refused), when)
-        if self._store is not None:
-            if detections:
-                save_found(self._store, detections, when or self._clock(), timed=self._watch.timed)
-            self._save(self._store, when or self._clock())
-        if self._confirmer:
-            self._texts = texts
-        return ConversationState(
+        state = ConversationState(
             conversation=self.id,
             subject=self.subject,
             turn=outcome.turn,
@@ -376,11 +374,19 @@ class Conversation:
             confirmation=confirmation,
             not_measured=outcome.not_measured,
         )
+        self.course = self.course.after(state, before)
+        if self._store is not None:
+            if detections:
+                save_found(self._store, detections, when or self._clock(), timed=self._watch.timed)
+            self._save(self._store, when or self._clock())
+        if self._confirmer:
+            self._texts = texts
+        return state
 
-    def _undo(self, before: Talk) -> None:
+    def _undo(self, before: Talk, course: Course) -> None:
         if self._talk is before:
             return
-        self._talk = before
+        self._talk, self.course = before, course
         if self._store is not None:
             self._watch = self._new_watch()
             if self._saved is not None:
@@ -441,7 +447,8 @@ class Conversation:
         """
         with self._lock:
             head = {"format": FORMAT, "id": self.id, "subject": self.subject}
-            return {**head, "talk": talk_to_json(self._talk), "patterns": self._watch.save()}
+            parts = {"talk": talk_to_json(self._talk), "patterns": self._watch.save()}
+            return {**head, **parts, "course": self.course.to_dict()}
 
     @classmethod
     def load(cls, saved: Mapping[str, Any], **options: Any) -> Conversation:
@@ -453,6 +460,9 @@ class Conversation:
 
     def _resume(self, saved: Mapping[str, Any]) -> None:
         _check_saved(saved)
+        if saved["subject"] != self.subject and not self._is_named:
+            self.subject = saved["subject"]
+            self._watch = self._new_watch()
         if saved["subject"] != self.subject:
             raise BadUsage(
                 f"the conversation {self.id!r:.80} is saved with the subject {saved['subject']!r:.80}, "
@@ -463,6 +473,7 @@ class Conversation:
         except ValueError as error:
             raise BadUsage(f"the conversation {self.id!r:.80}: {error}: begin a new one") from None
         self._known = self._talk.state.memory.topics
+        self.course = Course.load(saved.get("course", {}))
         self._watch.load(saved["patterns"])
 
     def _save(self, store: Store, at: datetime) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Annotated, Any
@@ -17,7 +19,7 @@ from ..errors import BadUsage, did_you_mean
 from ..fields import Count, Name, Ratio, Severity, one_of
 from ..ingest import Batch
 from ..ingest.batch import sequence_of
-from ..language.ast import Combination, Spread
+from ..language.ast import Combination, Indicator, Signal, Spread
 from ..language.history import CAP
 from ..language.program import Program, SequenceProgram, SilenceProgram, ThresholdProgram
 from ..models import EPOCH, Detection, Event, Value, format_time, micros, moment
@@ -37,7 +39,7 @@ from .explain_shapes import (
     why_silence,
     why_threshold,
 )
-from .readings import names_used, scored_events
+from .readings import counted_events, names_by_kind, names_used
 
 FIRED, QUIET, INSUFFICIENT, NO_HISTORY = "fired", "quiet", "insufficient data", "no history"
 Answer = Annotated[str, one_of(FIRED, QUIET, INSUFFICIENT, NO_HISTORY)]
@@ -134,12 +136,12 @@ def why(
     if question.subject not in subjects:
         near = did_you_mean(question.subject, subjects) or f": expected {_some(sorted(subjects))}"
         raise BadUsage(f"no subject {question.subject!r} in the input{near}")
-    scored, _, _ = scored_events(events, library.programs, settings)
+    scored, unused, _ = counted_events(events, library.programs, settings)
     explainer = Explainer(library.programs, scored, as_of)
     if programs is None:
         programs = [program for program in library.programs if library.is_chosen(program)]
     answers = tuple(
-        _with_kinds(answer, program, explainer.events, settings)
+        _with_scorers(_with_kinds(answer, program, explainer.events, settings), program, unused)
         for program in programs
         for answer in explainer.answers(program, question)
     )
@@ -160,6 +162,20 @@ def _with_kinds(answer: Why, program: Program, events: Sequence[Event], settings
     reason = f"all {answer.events} events are of kind {_some(kinds)}, none of kind {_some(sorted(wanted))}"
     hint = f"to count them as a person's use, set usage: {{kinds: [{every}]}} in ethogram.yaml"
     return replace(answer, reason=f"{reason}; {hint}")
+
+
+def _with_scorers(answer: Why, program: Program, unused: Mapping[tuple[str, str], int]) -> Why:
+    """The answer, with the readings of its signals in the input that do not count, and how to use them."""
+    names = {*names_by_kind(program)[Signal], *names_by_kind(program)[Indicator]}
+    counts: Counter[str] = Counter()
+    for (signal, scorer), n in unused.items():
+        if signal in names:
+            counts[scorer] += n
+    if answer.answer == FIRED or not counts:
+        return answer
+    left = [f"{n} by {scorer} (--scorer {shlex.quote(scorer)})" for scorer, n in sorted(counts.items())]
+    hint = f"readings in the input that are not used: {', '.join(left)}"
+    return replace(answer, reason=f"{answer.reason}; {hint}" if answer.reason else hint)
 
 
 def _check_event(name: str, subject: str, events: Sequence[Event]) -> None:

@@ -29,6 +29,8 @@ from ..store.records import Store
 from .analyze import analyze_gathered
 from .changes import compare
 from .mute import mute
+from .run_record import Run, RunEpisode
+from .runs import run_report
 
 HEAD = 4096
 """Bytes at the start of a file by which it is known again."""
@@ -57,6 +59,10 @@ class Look(NamedTuple):
     detections: list[Detection]
     events: int
     bad: int
+    untimed: frozenset[str]
+    """Sources without times."""
+    episodes: Mapping[str, tuple[RunEpisode, Run]]
+    """Where in a run the changed detections lie, by their ids."""
 
 
 class Follower:
@@ -105,18 +111,24 @@ class Follower:
         try:
             analysis = analyze_gathered(gathered, self._library, settings=self._settings)
             analysis = mute(analysis, self._mutes, gathered.events, now=now)
+            found = analysis.told()
+            changes = self._changes(found)
+            told = [item for change, item in changes if change]
+            runs = run_report(told, gathered.events, settings=self._settings) if told else ()
         finally:
             if isinstance(gathered, OnDisk):
                 gathered.close()
         if analysis.as_of is not None:
             self._newest = max(self._newest or analysis.as_of, analysis.as_of)
-        found = analysis.told()
+        episodes = {item.detection: (item, run) for run in runs for item in run.episodes}
+        return Look(changes, found, analysis.events, gathered.bad_count, analysis.untimed, episodes)
+
+    def _changes(self, found: Sequence[Detection]) -> list[tuple[str, Detection]]:
         before = dict(self._told)
         if self._store is not None:
             stored = self._store.detections(ids={item.id for item in found} | set(before))
             before |= {item.id: item for item in stored}
-        changes = list(compare(before.values(), found, self._library.programs, self._lost_before))
-        return Look(changes, found, analysis.events, gathered.bad_count)
+        return list(compare(before.values(), found, self._library.programs, self._lost_before))
 
     def mark(self, look: Look, at: datetime) -> None:
         """Remember what was reported."""

@@ -56,6 +56,18 @@ def scored_events(
     return scored, unused + more, unmeasured
 
 
+def counted_events(
+    events: Iterable[Event], programs: Sequence[Program], settings: Settings
+) -> tuple[EventSequence, Counter[tuple[str, str]], Mapping[tuple[str, str], int]]:
+    """The same as `scored_events`, with the readings of a scorer that is the only one of its signals."""
+    events = sequence_of(events)
+    scored, unused, unmeasured = scored_events(events, programs, settings)
+    if lone := lone_scorer(unused, scored.reading_names(), settings.scorers):
+        settings = replace(settings, scorers={**settings.scorers, **lone})
+        scored, unused, unmeasured = scored_events(events, programs, settings)
+    return scored, unused, unmeasured
+
+
 def judged(programs: Iterable[Program], names: Collection[str]) -> list[Program]:
     """The programs that can match where only these readings, and those of our signals, are there."""
     return [program for program in programs if not missing(program, names)]

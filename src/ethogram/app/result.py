@@ -18,7 +18,7 @@ from ..language.ast import Attribute, Indicator, Signal
 from ..language.program import Program
 from ..language.vocabulary import Vocabulary
 from ..models import Detection, Value, rank
-from ..models.detection import TIMES, StepRange
+from ..models.detection import StepRange
 from ..models.mute import Muting, MutingSummary
 from ..models.record import Record
 from ..models.slotted import dataclass, field, replace
@@ -214,11 +214,7 @@ class Analysis:
 
     def _record(self, detection: Detection) -> dict[str, Any]:
         """The JSON form of a detection; without times where its source has none."""
-        record = detection.to_dict()
-        if detection.source in self.untimed:
-            record |= dict.fromkeys(TIMES)
-            record["evidence"] = [{**item, "at": None} for item in record["evidence"]]
-        return record
+        return detection.to_dict(timed=detection.source not in self.untimed)
 
     def summary(self) -> dict[str, Any]:
         """Counts of what was read, checked and left out."""

@@ -24,7 +24,8 @@ MAX_PATH = 400
 MAX_TASK = 200
 TASK = "What it is about, masked and cut; null: not known."
 KEYS = ("error_key", "step_key", "talk_key")
-READINGS = (*KEYS, "operation", "progress", "changed", "path")
+STRAYS = ("out_of_scope", "critical_path")
+READINGS = (*KEYS, *STRAYS, "operation", "progress", "changed", "touched_path")
 """Signals measured of runs with a detection."""
 READS = frozenset({"read", "list", "search", "fetch"})
 WRITES = frozenset({"write", "delete"})
@@ -46,6 +47,8 @@ class RunStep:
     keys: dict[str, str] = field(default_factory=dict)
     messages: list[tuple[str, str]] = field(default_factory=list)
     progress: bool = False
+    strays: bool = False
+    """Whether it touched a path outside the task."""
     tokens: float | None = None
     cost: float | None = None
     duration: float | None = None
@@ -58,6 +61,8 @@ class RunStep:
         self.cost = add_number(self.cost, attributes.get("cost"))
         self.duration = add_number(self.duration, attributes.get("duration"))
         self.progress = self.progress or event.readings.get("progress") == 1
+        self.strays = self.strays or any(event.readings.get(name) == 1 for name in STRAYS)
+        self.path = self.path or path_of(event)
         if event.kind in ("action", "result") and not self.error:
             line = failure_of(event, self.operation)
             self.error = None if line is None else excerpt(line.partition("\n")[0]) or "error"
@@ -128,14 +133,18 @@ def has_changed(event: Event, operation: str) -> bool:
     """Return whether an action or result changed a file or other state."""
     if (changed := event.readings.get("changed")) is not None:
         return changed == 1
+    return operation in WRITES and has_outcome(event) and failure_of(event, operation) is None
+
+
+def has_outcome(event: Event) -> bool:
+    """Return whether an event says how an action ended."""
     step = read_step(event)
-    is_outcome = step is not None and step.is_outcome
-    return operation in WRITES and is_outcome and failure_of(event, operation) is None
+    return step is not None and step.is_outcome
 
 
 def path_of(event: Event) -> str:
-    """Return the path an event is about; '' without one."""
-    path = _text(event.readings.get("path")) or _text(event.attributes.get("path"))
+    """Return the path an event is about, by its attributes or its command; '' without one."""
+    path = _text(event.readings.get("touched_path")) or _text(event.attributes.get("path"))
     return path[:MAX_PATH]
 
 

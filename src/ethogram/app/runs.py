@@ -19,6 +19,7 @@ from .readings import only_scorers
 from .run_record import (
     KEYS,
     READINGS,
+    STRAYS,
     Agent,
     AgentSteps,
     Repeated,
@@ -28,6 +29,7 @@ from .run_record import (
     add_number,
     failure_of,
     has_changed,
+    has_outcome,
     lane_of,
     operation_at,
     path_of,
@@ -101,7 +103,7 @@ class RunBuilder:
         self._parents: dict[str, str] = {}
         self._firsts: dict[str, tuple[datetime, int, str]] = {}
         self._sums: dict[str, dict[str, float | None]] = {name: {} for name in COSTS}
-        self._files: set[str] = set()
+        self._files: dict[bool, set[str]] = {True: set(), False: set()}
         self._span: tuple[datetime, datetime] | None = None
         self._task: tuple[tuple[bool, datetime, int, str], str] | None = None
         self._calls: dict[tuple[str, str], tuple[str, str]] = {}
@@ -133,8 +135,9 @@ class RunBuilder:
             self._results += 1
         operation, path = self._call(event)
         self._errors += failure_of(event, operation) is not None
-        if path and has_changed(event, operation) and len(self._files) < MAX_FILES:
-            self._files.add(path)
+        files = self._files[has_outcome(event)]
+        if path and has_changed(event, operation) and len(files) < MAX_FILES:
+            files.add(path)
 
     def _call(self, event: Event) -> tuple[str, str]:
         """The operation and path of an action, or of the one a result belongs to: without an id, the last."""
@@ -173,7 +176,8 @@ class RunBuilder:
             agents=tuple(Agent(name, self._parents.get(name), self.actions[name]) for name in names),
             results=self._results,
             errors=self._errors,
-            changed_files=len(self._files),
+            # A call alone has changed nothing where results say how the calls ended.
+            changed_files=len(self._files[True] if self._results else self._files[True] | self._files[False]),
             condensations=self._condensations,
             tokens=_rounded(self._sum("tokens")),
             cost=self._sum("cost"),
@@ -211,13 +215,18 @@ def episode_of(detection: Detection, agent: AgentSteps, *, timed: bool) -> RunEp
     if name == "error_key":
         since = first_report(steps, dict(keyed), since)
     core = core_keys(keyed, since, detected, last)
-    if core:
+    strays = [n for n, step in enumerate(steps, 1) if step.strays] if is_scope(detection) else []
+    if strays:
+        first, last = min(strays[0], detected), max(strays[-1], detected)
+    elif core:
         first = first_step(steps, keyed, core, name, since, detected)
         last = max([detected, *(n for n, key in keyed if key in core and n <= last)])
     else:
         first = min(numbers.get(detection.first_event, detected), detected)
-    goes_on = detection.closed_at is None and not core
+    goes_on = detection.closed_at is None and not core and not strays
     ended, ended_step = ("run_ended", None) if goes_on else end_of(steps, last)
+    if strays and ended_step is not None:
+        ended, ended_step = "stopped", last + 1
     stretch = steps[first - 1 : last]
     repeated = tuple(repeated_in(stretch, name, core))
     return RunEpisode(
@@ -240,6 +249,11 @@ def episode_of(detection: Detection, agent: AgentSteps, *, timed: bool) -> RunEp
         ended_step=ended_step,
         recommendation=detection.recommendation,
     )
+
+
+def is_scope(detection: Detection) -> bool:
+    """Return whether a detection is about paths outside the task, which have steps of their own."""
+    return any(name in evidence.readings for evidence in detection.evidence for name in STRAYS)
 
 
 def event_ids(detection: Detection) -> Iterator[str]:

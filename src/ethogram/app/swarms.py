@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
-from ..models import Detection
+from ..models import Detection, rank
+from ..models.detection import STANDING
 from ..models.slotted import replace
+from ..store.records import Change, Store
 
 MEMBERS = "members"
 """The detail that names all who took part so far, the first one first."""
@@ -18,19 +20,62 @@ def swarms(detections: Iterable[Detection]) -> list[Detection]:
 
     What it says is what the newest of them says, which knows all members.
     """
-    kept: list[Detection] = []
+    every = list(detections)
+    kept = [item for item in every if not is_shared(item)]
+    kept += (_joined(group) for group in grouped(item for item in every if is_shared(item)))
+    return sorted(kept, key=lambda item: item.order)
+
+
+def told_once(changes: Sequence[Change], store: Store) -> tuple[list[Change], list[Change]]:
+    """The changes with one for each swarm, and those that are told with another or were told before.
+
+    A store keeps a detection for each member. A swarm that was reported is told again where its severity
+    has risen, not for each further member.
+    """
+    changed = {change.detection.id for change in changes if is_shared(change.detection)}
+    if not changed:
+        return list(changes), []
+    patterns = sorted({change.detection.pattern for change in changes if is_shared(change.detection)})
+    stored = store.detections(patterns=patterns, states=STANDING, parts=False)
+    swarm_of: dict[str, Detection] = {}
+    risen: set[str] = set()
+    for group in grouped(item for item in stored if is_shared(item)):
+        whole = _joined(group)
+        swarm_of |= dict.fromkeys((item.id for item in group), whole)
+        before = [rank(item.severity) for item in group if item.id not in changed]
+        if whole.id not in changed and before and rank(whole.severity) > max(before):
+            risen.add(whole.id)
+    told: list[Change] = []
+    folded: list[Change] = []
+    for change in changes:
+        swarm = swarm_of.get(change.detection.id)
+        if swarm is None:
+            told.append(change)
+        elif swarm.id == change.detection.id:
+            told.append(replace(change, detection=swarm))
+        elif swarm.id in risen:
+            risen.discard(swarm.id)
+            told.append(replace(change, change="risen", detection=swarm))
+        else:
+            folded.append(change)
+    return told, folded
+
+
+def is_shared(detection: Detection) -> bool:
+    """Whether a detection names members."""
+    return isinstance(detection.details.get(MEMBERS), str)
+
+
+def grouped(detections: Iterable[Detection]) -> list[list[Detection]]:
+    """Detections that name members, by swarm."""
     groups: list[tuple[tuple[str, str], set[str], list[Detection]]] = []
     for item in detections:
-        if not isinstance(item.details.get(MEMBERS), str):
-            kept.append(item)
-            continue
         kind, members = (item.pattern, item.source), {*item.details[MEMBERS].split(", "), item.subject}
         own = [group for group in groups if group[0] == kind and len(group[1] & members) >= COMMON]
         groups = [group for group in groups if group not in own]
         every = members.union(*(group[1] for group in own))
         groups.append((kind, every, [*(known for group in own for known in group[2]), item]))
-    kept += (_joined(group) for _, _, group in groups)
-    return sorted(kept, key=lambda item: item.order)
+    return [group for _, _, group in groups]
 
 
 def _joined(group: list[Detection]) -> Detection:

@@ -124,6 +124,11 @@ def _topic(before: tuple[str, ...], view: View) -> tuple[str, ...]:
     return (*before, *sorted(words - set(before)))[-WIDTH:]
 
 
+def takes_part(before: Ladder, after: Ladder, view: View) -> bool:
+    """Whether a turn climbed or names the topic, so that what it is about is part of the ladder."""
+    return after.steps > before.steps or not telling(view).isdisjoint(after.topic)
+
+
 def lifted(ladder: Ladder, before: Ladder, risk: float) -> float:
     """The lower bound of the risk: a further rung about the same topic raises it in any case."""
     further = ladder.rank > before.rank >= DANGER and ladder.steps > before.steps

@@ -93,9 +93,17 @@ def recall(memory: ConversationMemory, view: View, turn: int) -> Signal:
 
 
 def remember(
-    memory: ConversationMemory, view: View, role: str, level: float, turn: int, changed: bool
+    memory: ConversationMemory,
+    view: View,
+    role: str,
+    level: float,
+    turn: int,
+    changed: bool,
+    asked: float,
 ) -> ConversationMemory:
-    """The memory after a user's turn, without its profile."""
+    """The memory after a user's turn, without its profile; `asked` is the part of its level that is about
+    the words of this turn.
+    """
     words = tuple(sorted(view.about, key=lambda word: (-rarity(word), word))[:WORDS])
     recent = (*memory.recent, Recent(role, tuple(sorted(words)), level))[-RECENT:]
     own = tuple(sorted(map(concept, view.own)))[:WORDS]
@@ -104,7 +112,7 @@ def remember(
         memory,
         recent=recent,
         segments=_segmented(memory.segments, own, level, turn, changed),
-        topics=_risky(memory.topics, rare, level, turn),
+        topics=_risky(memory.topics, rare, asked, turn),
     )
 
 

@@ -169,7 +169,7 @@ def reask(
         text = "comes back to what was refused, and clears up what was meant"
         return after, Signal(NAME, 0.3, text, adds * 0.4, "cleared up")
     value = min(1.0, 0.5 + 0.2 * item.returns)
-    times = "once more" if not item.returns else f"for the {item.returns + 1}. time"
+    times = "once more" if not item.returns else f"again, {item.returns + 1} times now,"
     return after, Signal(NAME, value, f"comes back {times} to what was refused, {form}", adds, form)
 
 

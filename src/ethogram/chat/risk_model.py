@@ -238,7 +238,11 @@ def _user(
     load = accumulation.add(state.load, level, since, tuning.half_life_s)
     levels = (*state.levels, level)[-LEVELS:]
     profile = memory.profiled(state.memory.profile, view, wish, changed, has_returned)
-    remembered = memory.remember(state.memory, view, role, own, number, changed)
+    # A climb before does not make small talk after it a risky topic.
+    climbs = escalation.takes_part(state.ladder, climbed, view)
+    asked = together(item.adds for item in direct if climbs or item.name != "ladder")
+    asked = asked if near is None else max(asked, score(near))
+    remembered = memory.remember(state.memory, view, role, own, number, changed, asked)
     after = replace(
         state,
         turns=state.turns + 1,

@@ -11,7 +11,8 @@ from ..app.chat import Followed, Make, Scored, follow, summary_record, turn_reco
 from ..app.chat_files import read_turns
 from ..chat.records import MODES
 from ..errors import BadUsage, did_you_mean
-from ..report.chat import TurnWriter, summary_line
+from ..report.chat import TurnWriter, never_measured, summary_line
+from ..report.wording import clean, listed
 from . import options as o
 from .output import check_page, flush, write_json, write_line, write_lines, write_page
 
@@ -69,6 +70,9 @@ def chat(
         write_page(html, chat_page(turns, followed, excerpts=excerpts))
     if fail_on and any(MODES.index(record["highest_mode"]) >= limit for record in summaries):
         raise click.exceptions.Exit(o.FAIL)
+    if fail_on and (missed := [record for record in summaries if never_measured(record)]):
+        names = listed([clean(record["conversation"]) for record in missed], 3)
+        raise BadUsage(f"--fail-on cannot answer for what was not measured: {names}")
 
 
 def maker(

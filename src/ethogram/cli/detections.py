@@ -57,4 +57,5 @@ def detections(
         if found and opened.has_verdicts():
             found = with_probabilities(found, opened, settings)
         untimed = {item.name for item in opened.sources().values() if not item.timed}
-    emit(found, detection_lines(found, untimed, page.total, offset), as_json=as_json)
+    records = (item.to_dict(timed=item.source not in untimed) for item in found)
+    emit(records, detection_lines(found, untimed, page.total, offset), as_json=as_json)

@@ -10,15 +10,14 @@ import click
 
 from ..errors import BadUsage
 from ..integrations.exporters.base import Exporter, Record, make, parse, read_records, send_all
-from ..models import Detection
 from ..report.wording import clean, plural
 from ..store import open_store
 from . import options as o
 from .errors import INTERNAL, warn
 from .output import write_json, write_line
 
-Sink = Callable[[Detection], str]
-"""Takes a detection with its change; '' or why it could not be delivered."""
+Sink = Callable[[Record], str]
+"""Takes the record of a detection with its change; '' or why it could not be delivered."""
 Exports = Annotated[
     list[str],
     o.opt(
@@ -71,15 +70,8 @@ def _from_store(store: str, severity: str, config: str) -> list[Record]:
         if opened.private() is not None:
             raise BadUsage("this store keeps people under other names: nothing of it is sent elsewhere")
         page = find_page(opened, severity=severity or None, settings=settings)
-        untimed = opened.sources()
-        return [timed(item.to_dict(), untimed[item.source].timed) for item in page.detections]
-
-
-def timed(record: dict[str, object], has_times: bool) -> Record:
-    """The record; without times where its source has none."""
-    from ..models.detection import TIMES
-
-    return record if has_times else {**record, **dict.fromkeys(TIMES)}
+        sources = opened.sources()
+        return [item.to_dict(timed=sources[item.source].timed) for item in page.detections]
 
 
 def _from_file(path: str, severity: str) -> list[Record]:
@@ -99,4 +91,4 @@ def sinks_of(exports: Sequence[str]) -> Iterator[Sink]:
     """What takes a detection for each `--export NAME=URL`; '' or why it was not delivered."""
     for text in exports:
         exporter: Exporter = make(*parse(text))
-        yield lambda detection, exporter=exporter: exporter.send(detection.to_dict())  # type: ignore[misc]
+        yield exporter.send

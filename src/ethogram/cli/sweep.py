@@ -14,6 +14,7 @@ from ..app.analyze import load_library
 from ..app.judging.accuracy import with_probabilities as calibrated
 from ..app.judging.verdicts import settle
 from ..app.stored_events import note_looks
+from ..app.swarms import told_once
 from ..app.sweep import Sweep, mute_changes
 from ..app.sweep import reset_clock as forget_sweeps_ahead
 from ..app.sweep import sweep as run
@@ -96,10 +97,13 @@ def sweep(
                 write_line(
                     f"Events were read for {plural(len(done.outside), 'pattern')}: {reasons}", to=sys.stderr
                 )
+            changes, folded = told_once(done.changes, opened)
+            done = replace(done, changes=tuple(changes))
             failing, done, shown = muted(done, options.mutes(loaded, untrusted=True), opened)
             done = with_probabilities(done, opened, settings)
-            export(done, sinks, as_json=as_json)
+            export(opened, done, sinks, as_json=as_json)
             report(opened, done, shown, as_json=as_json, verbose=verbose)
+            opened.mark_reported(change.key for change in folded)
             settle(opened, settings, o.now())
             if settings.fail_on is not None and failing.at_or_above(settings.fail_on):
                 raise click.exceptions.Exit(o.FAIL)
@@ -169,11 +173,12 @@ def with_probabilities(done: Sweep, store: Store, settings: Settings) -> Sweep:
     return replace(done, changes=tuple(changes))
 
 
-def export(done: Sweep, sinks: Sequence[Sink], *, as_json: bool) -> None:
+def export(store: Store, done: Sweep, sinks: Sequence[Sink], *, as_json: bool) -> None:
     """Send the changes, before they count as reported: an interrupted command sends them again."""
+    untimed = untimed_sources(store) if sinks else set[str]()
     for change in done.changes if sinks else ():
         for sink in sinks:
-            if why := sink(change.detection):
+            if why := sink(change.detection.to_dict(timed=change.detection.source not in untimed)):
                 again = "ethogram export-scores --store sends it again"
                 warn(f"not delivered: detection {change.detection.id}: {why}; {again}", as_json=as_json)
 
@@ -187,18 +192,24 @@ def report(
     verbose: bool,
 ) -> None:
     """Print the changes, then mark them as reported: an interrupted command reports them again."""
+    untimed = untimed_sources(store)
     if as_json:
-        for change in done.changes:
-            write_json(replace(change.detection, change=change.change))
+        every = [replace(change.detection, change=change.change) for change in done.changes]
         for change, entry in shown:
             detection = replace(change.detection, change=change.change)
-            write_json(replace(detection, muted=entry.id, muted_by_untrusted=True))
+            every.append(replace(detection, muted=entry.id, muted_by_untrusted=True))
+        for detection in every:
+            write_json(detection.to_dict(timed=detection.source not in untimed))
         write_json(done.summary())
     else:
-        untimed = {source.name for source in store.sources().values() if not source.timed}
         hidden = untrusted_lines([(change.detection, entry) for change, entry in shown])
         show(*sweep_parts(done, untimed, verbose=verbose), *hidden)
     flush()
     people = sorted({change.detection.subject for change in done.changes})
     note_looks(store, "listed", people, at=o.now(), who=o.user_name())
     store.mark_reported(change.key for change in (*done.changes, *done.muted))
+
+
+def untimed_sources(store: Store) -> set[str]:
+    """The names of the sources without times."""
+    return {source.name for source in store.sources().values() if not source.timed}

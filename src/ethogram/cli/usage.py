@@ -189,6 +189,8 @@ def signals(
         fuse(scores, **how)  # a bad score is reported before anybody is looked at
     with open_tracker(store, key, who, **measured_by(settings)) as tracker:
         result = tracker.signals(o.whom(subject, is_pseudonym), at, why or None)
+    if not result.is_known:
+        raise BadUsage(f"nobody named {subject!r:.80} in {store}")
     whole = fuse({**scores, "behaviour": result.for_fusion}, **how) if is_fused else None
     if as_json:
         values = result.values()

@@ -8,7 +8,7 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import closing, nullcontext
 from dataclasses import replace
 from functools import partial
@@ -20,16 +20,19 @@ from ..app.analyze import load_library
 from ..app.consuming import Consumer, EventWriter, Refused, Sweeps
 from ..app.evaluation.questions import Interrupts
 from ..app.following import Follower, Look
+from ..app.run_record import Run, RunEpisode
 from ..app.sweep import Sweep
 from ..errors import BadEvents, BadUsage
 from ..models import Detection, rank
+from ..models.detection import StepRange
 from ..remote.webhook import Webhook
-from ..report.wording import clean, plural, span, title_of, whom
+from ..report.runs import episode_text, steps_text
+from ..report.wording import plural, sentence, span, title_of, whom
 from ..store import open_store
 from ..streams import Message, is_stream, open_stream
 from . import options as o
 from .errors import warn
-from .export import Exports, Sink, sinks_of
+from .export import Exports, Record, Sink, sinks_of
 from .output import flush, write_json, write_line
 
 EVERY = "1s"
@@ -117,7 +120,9 @@ def watch(
                 change in ("new", "risen", "found again") and rank(item.severity) >= rank(settings.fail_on)
                 for change, item in look.changes
             )
-            report_changes(look.changes, sinks=sinks, as_json=as_json)
+            report_changes(
+                look.changes, sinks=sinks, as_json=as_json, untimed=look.untimed, episodes=look.episodes
+            )
             if look.bad:
                 warn(f"skipped {plural(look.bad, 'invalid line')}", as_json=as_json)
             follower.mark(look, o.now())
@@ -211,37 +216,54 @@ def warn_refused(refused: Sequence[Refused], rejected: str, *, as_json: bool) ->
 
 
 def report_changes(
-    changes: Sequence[tuple[str, Detection]], *, sinks: Sequence[Sink] = (), as_json: bool
+    changes: Sequence[tuple[str, Detection]],
+    *,
+    sinks: Sequence[Sink] = (),
+    as_json: bool,
+    untimed: Collection[str] = (),
+    episodes: Mapping[str, tuple[RunEpisode, Run]] | None = None,
 ) -> None:
-    """Print changes of detections, and send each elsewhere; '' stands for one that is not reported."""
+    """Print changes of detections, and send each elsewhere; '' stands for one that is not reported.
+
+    `untimed` are sources without times; `episodes` say where in a run a detection lies, by its id.
+    """
     for change, item in changes:
         if not change:
             continue
-        detection = replace(item, change=change)
+        detection, timed = replace(item, change=change), item.source not in untimed
+        if (placed := (episodes or {}).get(item.id)) is not None:
+            episode = placed[0]
+            steps = StepRange(episode.from_step, episode.detected_step, episode.to_step)
+            detection = replace(detection, steps=steps)
+        record = detection.to_dict(timed=timed)
         if as_json:
-            write_json(detection)
+            write_json(record)
         else:
-            for line in _lines(detection):
+            for line in _lines(detection, placed, timed=timed):
                 write_line(line)
         flush()
         for sink in sinks:
-            if why := sink(detection):
+            if why := sink(record):
                 warn(f"not delivered: detection {detection.id}: {why}", as_json=as_json)
 
 
-def _lines(detection: Detection) -> Iterator[str]:
-    when = span(detection.opened_at, detection.closed_at, timed=True)
+def _lines(detection: Detection, placed: tuple[RunEpisode, Run] | None, *, timed: bool) -> Iterator[str]:
+    """What and where; then what repeated in a run, or the explanation."""
+    repeats = placed is not None and bool(placed[0].repeated)
+    if placed is None or timed:
+        when = f"  {span(detection.opened_at, detection.closed_at, timed=timed)}"
+    else:
+        when = "" if repeats else f"  {steps_text(placed[0])}"
     change = "" if detection.change == "new" else f" ({detection.change})"
-    yield f"{detection.severity.upper():8}  {title_of(detection)}{change}  {whom(detection)}  {when}"
-    yield f"          {clean(detection.to_dict()['explanation'])}"
+    yield f"{detection.severity.upper():8}  {title_of(detection)}{change}  {whom(detection)}{when}"
+    yield f"          {episode_text(*placed) if placed and repeats else sentence(detection)}"
 
 
 def _sinks(command: str, webhook: str) -> Iterator[Sink]:
     if command:
         yield _command(command)
     if webhook:
-        hook = Webhook(webhook)
-        yield lambda detection: hook.post(detection.to_dict())
+        yield Webhook(webhook).post
 
 
 def _command(text: str) -> Sink:
@@ -253,8 +275,8 @@ def _command(text: str) -> Sink:
     if not argv or shutil.which(argv[0]) is None:
         raise BadUsage(f"invalid --command {text!r:.80}: no such program {(argv or [''])[0]!r:.80}")
 
-    def deliver(detection: Detection) -> str:
-        body = json.dumps(detection.to_dict(), ensure_ascii=True) + "\n"
+    def deliver(record: Record) -> str:
+        body = json.dumps(record, ensure_ascii=True) + "\n"
         try:
             # Its output goes to standard error: ours may be read as JSON.
             done = subprocess.run(

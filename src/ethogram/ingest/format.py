@@ -19,6 +19,7 @@ from .streams import BOM, LENIENT
 HEAD = 256 * 1024
 """How many bytes an adapter may look at: some formats can be recognised only after many lines."""
 UTF_16 = (b"\xff\xfe", b"\xfe\xff")
+NOT_TEXT = "not text: the file holds zero bytes"
 NOT_UTF_8 = "the file is UTF-16: expected UTF-8"
 
 Record = tuple[int, dict[str, Any] | str, int]
@@ -62,6 +63,8 @@ class Adapter(Protocol):
     """True for formats that say little about their content: tried only when no other recognises a file."""
     suffixes: ClassVar[tuple[str, ...]] = ()
     """Lower-case ends of names that decide where the content does not clearly show another format."""
+    is_text: ClassVar[bool] = True
+    """False for formats of bytes."""
 
     def recognises(self, head: bytes, name: str) -> bool:
         """Return whether a file that begins like this (the whole file if it is short) has this format."""
@@ -89,7 +92,7 @@ def choose(head: bytes, name: str) -> Adapter | None:
     """Return the adapter for a file, or None: a particular format first, then a general one with its suffix.
 
     Where the content does not fit the name, the content decides; the name, if the content is unknown. Raises
-    Unreadable for a UTF-16 file with a known suffix.
+    Unreadable for a UTF-16 or binary file with the suffix of a text.
     """
     # An entry point of another package may name the class.
     known: list[Adapter] = [
@@ -100,7 +103,10 @@ def choose(head: bytes, name: str) -> Adapter | None:
     if by_name and head.startswith(UTF_16):
         raise Unreadable(NOT_UTF_8)
     ordered = particular + by_name + [item for item in known if item.general]
-    return next((item for item in ordered if item.recognises(head, name)), by_name[0] if by_name else None)
+    known_by = next((item for item in ordered if item.recognises(head, name)), None)
+    if known_by is None and by_name and by_name[0].is_text and b"\0" in head:
+        raise Unreadable(NOT_TEXT)
+    return known_by or (by_name[0] if by_name else None)
 
 
 def with_gz(suffixes: Iterable[str]) -> tuple[str, ...]:

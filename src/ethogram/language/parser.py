@@ -327,7 +327,7 @@ def _slot(read: FieldReader, node: Scalar, inner: str, offset: int, scope: Scope
         _slot_fault(read, node, offset, f"format {form[:20]!r} is not known; write {known}")
         form = ""
     expr, kind = read.expression(Scalar(body, line, column, None, body), scope, "any", "{...}")
-    if kind in ("truth", "list"):
+    if kind == "truth" or (kind == "list" and form):
         _slot_fault(read, node, offset, "a number or category is due in {...}")
     return Slot(expr, form)
 

@@ -13,7 +13,11 @@ MARK = re.compile(r" #[0-9a-f]{8}$")
 TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z")
 
 
-def write(value: float | str | None, form: str) -> str:
+MOST_LISTED = 5
+"""Values of a list that are written."""
+
+
+def write(value: float | str | list[Any] | None, form: str) -> str:
     """A value as the sentence shows it: whole numbers without a point, absent ones in words.
 
     A form `one|many` puts the word that agrees with the number behind it; a count of 0 is written as "no".
@@ -26,7 +30,12 @@ def write(value: float | str | None, form: str) -> str:
     ('no changes', '0 days')
     >>> write("bash pytest -x #0a1b2c3d", ""), write("2026-03-07T05:00:00Z", "")
     ('bash pytest -x', '2026-03-07 05:00 UTC')
+    >>> write(["a", "b"], ""), write(list("abcdefg"), "")
+    ('a, b', 'a, b, c, d, e and 2 more')
     """
+    if isinstance(value, list):
+        more = f" and {len(value) - MOST_LISTED} more" if len(value) > MOST_LISTED else ""
+        return ", ".join(write(item, "") for item in value[:MOST_LISTED]) + more
     if value is None:
         return ABSENT
     if isinstance(value, str):

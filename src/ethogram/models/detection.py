@@ -123,10 +123,17 @@ class Detection(Record):
         seen = [item.at for item in self.evidence] if self.last_at is None else [self.last_at]
         return max([self.detected_at, *seen])
 
-    def to_dict(self) -> dict[str, Any]:
-        """The JSON form; secrets and personal data in details and explanation are masked."""
+    def to_dict(self, *, timed: bool = True) -> dict[str, Any]:
+        """The JSON form; secrets and personal data in details and explanation are masked.
+
+        Where its source has no times (`timed` is false), all times are null.
+        """
+        record = Record.to_dict(self)
+        if not timed:
+            record |= dict.fromkeys(TIMES)
+            record["evidence"] = [{**item, "at": None} for item in record["evidence"]]
         return {
-            **Record.to_dict(self),
+            **record,
             "details": {name: masked(value) for name, value in self.details.items()},
             # Names that the record has anyway need no mask.
             "explanation": mask(

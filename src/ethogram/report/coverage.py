@@ -110,10 +110,10 @@ def evaluated_lines(
     analysis: Analysis, library: Library, batch: Gathered, not_applicable: Sequence[str]
 ) -> Iterator[str]:
     """How many messages were scored, and by whom; or that they could be, where patterns need it."""
+    from ..evaluators.base import looks_at_scores
+
     summary = analysis.evaluated
     if summary is None:
-        from ..evaluators.base import looks_at_scores
-
         waiting = any(
             program.name in not_applicable and looks_at_scores(program) for program in library.programs
         )
@@ -121,6 +121,14 @@ def evaluated_lines(
             yield "Some patterns need scores of messages: add --evaluator local (offline, no key)."
         return
     yield scored_line(summary)
+    scored = {program.name for program in library.programs if looks_at_scores(program)}
+    if summary["indicators"] and not any(item.pattern in scored for item in analysis.detections):
+        better = "" if summary["spent"] else "; --evaluator anthropic or openai judges them in their thread"
+        found = plural(summary["indicators"], "indicator")
+        yield (
+            f"Only in single messages: {found}, such as flattery, isolation or guilt, and no pattern over "
+            f"time; `ethogram scan` with the same files shows whose they are{better}."
+        )
     if summary["not_measured_traits"] and summary["evaluated"]:
         yield f"Not measured by this evaluator: {', '.join(summary['not_measured_traits'])}"
     if summary["unknown_language"]:

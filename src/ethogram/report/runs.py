@@ -115,7 +115,8 @@ def outcome_text(episode: RunEpisode) -> str:
     if episode.ended == "progress":
         return f"{known} Progress resumed at step {episode.ended_step:,}."
     if episode.ended == "stopped":
-        return f"{known} It stopped at step {episode.ended_step:,}, without progress."
+        without = ", without progress" if episode.repeated else ""
+        return f"{known} It stopped at step {episode.ended_step:,}{without}."
     return f"{known} It lasted until the run ended."
 
 

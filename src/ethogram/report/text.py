@@ -233,9 +233,10 @@ def detection_parts(
     from rich.padding import Padding
     from rich.text import Text
 
-    parts: list[RenderableType] = [
-        f"{whom(detection)}   {span(detection.opened_at, detection.closed_at, timed=timed)}"
-    ]
+    # Steps say more than places in a file without times.
+    is_placed = timed or episode is None
+    when = f"   {span(detection.opened_at, detection.closed_at, timed=timed)}" if is_placed else ""
+    parts: list[RenderableType] = [f"{whom(detection)}{when}"]
     # Where something repeats, the stretch says the same with the steps themselves.
     if verbose or episode is None or not episode[0].repeated:
         parts.append(sentence(detection))
@@ -272,7 +273,8 @@ def evidence_table(detection: Detection, steps: Steps, *, timed: bool = True, ve
 
     table = Table(box=None, padding=(0, 2, 0, 0), show_header=False, pad_edge=False)
     rows: list[tuple[str, ...]] = []
-    for evidence in detection.evidence:
+    shown = detection.evidence if verbose else telling(detection.evidence)
+    for evidence in shown:
         step = steps.get((detection.source, evidence.event))
         row = _row(evidence, step, timed, verbose)
         if step is None or row not in rows:  # a call and its result are one step
@@ -289,6 +291,14 @@ def evidence_table(detection: Detection, steps: Steps, *, timed: bool = True, ve
     return table
 
 
+def telling(evidence: Sequence[Evidence]) -> Sequence[Evidence]:
+    """The evidence; of paths that were counted only those outside the task, where there are any."""
+    from ..app.run_record import STRAYS
+
+    outside = [row for row in evidence if any(row.readings.get(name) == 1 for name in STRAYS)]
+    return outside or evidence
+
+
 def _row(evidence: Evidence, step: Action | None, timed: bool, verbose: bool) -> tuple[str, ...]:
     """Time, step of the pattern or of the run, what happened, and the readings."""
     used = dict(evidence.readings)
@@ -300,7 +310,9 @@ def _row(evidence: Evidence, step: Action | None, timed: bool, verbose: bool) ->
     more = (clean(evidence.event), readings) if verbose else ()
     when = stamp(evidence.at, timed=timed)
     if step is not None:
-        happened = f"`{clean(step.action)}`" + (f" → {clean(step.result)}" if step.result else "")
+        path = used.get("touched_path")
+        named = f" ({value_text(path)})" if isinstance(path, str) and path not in step.action else ""
+        happened = f"`{clean(step.action)}`{named}" + (f" → {clean(step.result)}" if step.result else "")
         return (f"step {step.number:,}", when if verbose else "", happened, *(more or ("",)))
     part = "" if evidence.step == "counted" else clean(evidence.step)
     excerpt = f"“{clean(evidence.excerpt)}”" if evidence.excerpt else ""

@@ -39,13 +39,15 @@ OVER = 7 * DAY
 class UsageSignals:
     """The eight signals and frequency_change by name, the score 0..1 and its parts by cause.
 
-    `cohort` is the version of the table that filled in where the person's own past was short.
+    `cohort` is the version of the table that filled in where the person's own past was short. `is_known` is
+    false where nothing was ever recorded of the person.
     """
 
     findings: Mapping[str, Finding]
     score: float
     parts: Mapping[str, float]
     cohort: int
+    is_known: bool = True
 
     @property
     def status(self) -> str:
@@ -117,7 +119,8 @@ def signals(
         message_length(closed, settings),
     )
     score, parts = behavioural_score(findings)
-    return UsageSignals({finding.name: finding for finding in findings}, score, parts, cohort.version)
+    by_name = {finding.name: finding for finding in findings}
+    return UsageSignals(by_name, score, parts, cohort.version, is_known=bool(state.events))
 
 
 @dataclass(slots=True)

@@ -44,7 +44,7 @@ def joined(record: Mapping[str, Any]) -> list[Any]:
 
 
 def test_every_adapter_of_runs_has_a_case():
-    others = {"conversations", "forum", "scored_messages"}
+    others = {"conversations", "forum", "messages", "scored_messages"}
     assert {case.adapter for case in CASES} == set(PARTICULAR) - others
 
 

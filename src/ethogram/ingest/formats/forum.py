@@ -11,6 +11,7 @@ from typing import Any
 
 from ..errors import BadLine, shown
 from ..format import Head, Input, JsonAdapter, Record, Skipped, adapter
+from ..messages import FIELDS
 from ..streams import BOM
 from ..values import as_list, name_of, need, time_of
 from .json_array import JsonArray
@@ -18,7 +19,6 @@ from .jsonl import JsonLines
 
 TEXTS = ("content", "body", "selftext")
 TIMES = ("created_at", "created_utc", "published_at")
-PARENTS = ("parent", "parent_id", "in_reply_to")
 NESTED = ("comments", "replies", "children")
 ATTRIBUTES = ("title", "score", "submolt", "subreddit", "edited_at")
 DELETED = frozenset(("[deleted]", "[removed]"))
@@ -69,8 +69,9 @@ class _Messages:
         if "author" not in message:
             yield f"message {shown(id_)} needs an author (null where it is deleted)"
             return
-        parent = parent or next((name for key in PARENTS if (name := _parent_id(message.get(key)))), None)
-        self.threads.setdefault(id_, self.threads.get(parent, parent) if parent else id_)
+        parent = parent or _parent_id(_named(message, "reply_to"))
+        named = name_of(message.get("thread", message.get("thread_id")))
+        self.threads.setdefault(id_, named or (self.threads.get(parent, parent) if parent else id_))
         try:
             yield from self._event(message, id_, parent)
         except BadLine as bad:
@@ -118,10 +119,12 @@ class _Messages:
         }
         if (at := _time(message, TIMES)) is not None:
             line["at"] = at
+        target = _named(message, "target")
         if parent is not None:
             line["reply_to"] = parent
-            if (target := self.authors.get(parent)) not in (None, author):
-                line["target"] = target
+            target = target or self.authors.get(parent)
+        if target not in (None, author):
+            line["target"] = target
         return line
 
 
@@ -141,7 +144,11 @@ def _time(message: Mapping[str, Any], keys: tuple[str, ...]) -> str | None:
     return None
 
 
-def _parent_id(value: Any) -> str | None:
+def _named(message: Mapping[str, Any], field: str) -> str | None:
+    """Return the name under one of the usual keys of a field."""
+    return next((name for key in FIELDS[field] if (name := name_of(message.get(key)))), None)
+
+
+def _parent_id(name: str | None) -> str | None:
     """Return a parent's id without the prefix that marks posts and comments (t3_abc)."""
-    name = name_of(value)
     return name[3:] if name is not None and name[:3] in ("t1_", "t3_") else name

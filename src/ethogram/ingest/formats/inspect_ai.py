@@ -41,6 +41,7 @@ class InspectLog(TranscriptAdapter):
     """A ZIP with `header.json` and `samples/`, or an object with `eval`, `plan` and `samples`."""
 
     suffixes = (".eval",)
+    is_text = False
 
     def recognises(self, head: bytes, name: str) -> bool:
         return head[HEADER:].startswith(MEMBERS) if head.startswith(ZIP) else super().recognises(head, name)

@@ -31,6 +31,7 @@ class Parquet(Adapter):
 
     general = True
     suffixes = (".parquet",)
+    is_text = False
 
     def recognises(self, head: bytes, name: str) -> bool:
         return head.startswith(MAGIC)

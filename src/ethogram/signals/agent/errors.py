@@ -1,7 +1,8 @@
-"""Errors: the line of a step's outcome that states the failure; the signals error_key and error_text."""
+"""Errors: the line of a step's outcome that states the failure; the signals error_key, _text and _count."""
 
 from __future__ import annotations
 
+import math
 import re
 from functools import lru_cache
 from itertools import pairwise
@@ -381,6 +382,8 @@ class ErrorKey:
         return key, ((own, (*keys, hashed)[-MAX_BATCH:]), reports)
 
 
+_REPORT_KEY = Rule(r"\[[0-9a-z]+\]$")
+"""The end of the key of a failing test, which stands for the rest of what it said."""
 Texts = tuple[tuple[str, str], ...]
 """Hashes of error keys, with what the first error of each said."""
 
@@ -411,3 +414,29 @@ class ErrorText:
         text = excerpt(without_colour(line.partition("\n")[0])) if line else ""
         text = text or key[:MAX_SHOWN]
         return text, (*state, (hashed, text))[-MAX_TEXTS:]
+
+
+Counts = tuple[tuple[str, int], ...]
+"""Hashes of error keys, with how often each has come; the newest last."""
+
+
+@signal("error_count", range=(1, math.inf), kinds=("action", "result"), needs=("error_key",))
+class ErrorCount:
+    """How often the error of a step has come in the run, the step included; absent without an error key.
+
+    The first failure of a test, which has no error key, counts too.
+    """
+
+    scope = "run"
+    start: Counts = ()
+    max_state_bytes = 4_000
+
+    def measure(self, event: Event, state: Counts) -> tuple[float | None, Counts]:
+        key = event.readings.get("error_key")
+        if not isinstance(key, str):
+            return None, state
+        hashed, is_own = short_hash(key), event.scorers.get("error_key", "").startswith("error_key@")
+        first = 1 if is_own and _REPORT_KEY.search(key) else 0
+        count = next((known for own, known in state if own == hashed), first) + 1
+        others = tuple(item for item in state if item[0] != hashed)
+        return float(count), (*others, (hashed, count))[-MAX_TEXTS:]
