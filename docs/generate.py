@@ -45,11 +45,12 @@ LLMS_HEAD = """\
 > command line, a library and a service. No model and no network are needed.
 
 - Install: `pip install ethogram`. First look: `ethogram demo`, then `ethogram analyze FILE --json`.
-- Input is one JSON event a line (`subject`, `at`, `thread`, `target`, `kind`, `text`, `attributes`, `readings`),
-  or a transcript, conversation, CSV or Parquet file; the format is detected.
+- Input is one JSON event a line (`subject`, `at`, `thread`, `target`, `kind`, `text`, `attributes`,
+  `readings`), or a transcript, conversation, CSV or Parquet file; the format is detected.
 - From Python: `ethogram.analyze`, `Watch`, `RunGuard`, `Conversation`, `UsageTracker`.
-- Every command has `--help`; `ethogram config schema NAME` prints the JSON Schema of a record, `ethogram why
-  PATTERN SUBJECT FILE` explains an answer. Exit codes: 0 done, 2 bad usage or input, 3 `--fail-on` was reached.
+- Every command has `--help`; `ethogram config schema NAME` prints the JSON Schema of a record,
+  `ethogram why PATTERN SUBJECT FILE` explains an answer.
+- Exit codes: 0 fine, 2 bad input or usage, 3 a detection at or above `--fail-on`.
 - A detection describes conduct, not intent. Patterns marked experimental are off unless named.
 """
 FAMILIES = {
