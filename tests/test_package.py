@@ -66,21 +66,10 @@ def clean(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("clean")
     run(sys.executable, "-m", "venv", "--without-pip", folder / "env", folder=folder)
     python = folder / "env" / "bin" / "python"
-    install = [
-        sys.executable,
-        "-m",
-        "pip",
-        "--python",
-        python,
-        "install",
-        "--quiet",
-        "--no-deps",
-        "--no-index",
-    ]
-    run(*install, wheel, folder=folder)
-    packages = Path(
-        run(python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))", folder=folder).strip()
-    )
+    options = ("--quiet", "--no-deps", "--no-index")
+    run(sys.executable, "-m", "pip", "--python", python, "install", *options, wheel, folder=folder)
+    where = "import sysconfig; print(sysconfig.get_path('purelib'))"
+    packages = Path(run(python, "-c", where, folder=folder).strip())
     for name in needed(PROJECT["dependencies"]):
         distribution = metadata.distribution(name)
         for top in {file.parts[0] for file in distribution.files or ()} - {"..", "__pycache__"}:
@@ -160,7 +149,10 @@ def test_a_clean_install_shows_the_demo_and_its_version(clean):
 def test_a_clean_install_analyses_from_python(clean):
     python = clean / "env" / "bin" / "python"
     run(clean / "env" / "bin" / "ethogram", "demo", "--copy", "histories", folder=clean)
-    code = "import ethogram; print(ethogram.__file__); print(len(ethogram.analyze('histories/run.jsonl').detections))"
+    code = (
+        "import ethogram; print(ethogram.__file__)\n"
+        "print(len(ethogram.analyze('histories/run.jsonl').detections))"
+    )
     file, count = run(python, "-c", code, folder=clean).split()
     assert Path(file).is_relative_to(clean)
     assert int(count) > 0
