@@ -85,14 +85,19 @@ def blocks_of(page: Path) -> Iterator[Block]:
     assert opened is None, f"{page}:{opened[0]}: this fence is never closed"
 
 
+def prose_of(page: Path) -> str:
+    """The page without its fenced blocks."""
+    return _FENCED.sub("", page.read_text(encoding="utf-8"))
+
+
 def links_of(page: Path) -> list[str]:
     """Targets of the links inside the repository, outside fenced blocks."""
-    return _LINK.findall(_FENCED.sub("", page.read_text(encoding="utf-8")))
+    return _LINK.findall(prose_of(page))
 
 
 def anchors_of(page: Path) -> set[str]:
     """Headings as GitHub makes anchors of them."""
-    headings = _HEADING.findall(_FENCED.sub("", page.read_text(encoding="utf-8")))
+    headings = _HEADING.findall(prose_of(page))
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 

@@ -12,9 +12,12 @@ from typing import Any
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[1]
+from markdown_blocks import ROOT, links_of, prose_of
+
 SETTINGS = ROOT / "zensical.toml"
 LOADED = re.compile(r"<(?:script|img|iframe|link)\b[^>]*\b(?:src|href)=\"?(https?://[^\" >]+)")
+
+JOINED = re.compile(r"^(?![ |#-]|\d+\. ).+\n((?:- |\d+\. ).*)$", re.MULTILINE)
 
 
 @pytest.fixture(scope="module")
@@ -50,7 +53,8 @@ def test_pages_link_to_pages_of_the_site_only():
     leaving = [
         f"{page.name}: {link}"
         for page in (ROOT / "docs").glob("*.md")
-        for link in re.findall(r"\]\((\.\./[^)]+)\)", page.read_text(encoding="utf-8"))
+        for link in links_of(page)
+        if link.startswith("../")
     ]
     assert leaving == []
 
@@ -59,6 +63,16 @@ def test_every_page_is_built_and_no_fence_is_left_over(site):
     for page in (ROOT / "docs").glob("*.md"):
         built = site / ("index.html" if page.stem == "index" else f"{page.stem}/index.html")
         assert "```" not in built.read_text(encoding="utf-8"), f"a fence of {page.name} is not understood"
+
+
+def test_lists_stand_apart_from_the_text_above_them():
+    """The site reads a list only after an empty line."""
+    joined = [
+        f"{page.name}: {line}"
+        for page in (ROOT / "docs").glob("*.md")
+        for line in JOINED.findall(prose_of(page))
+    ]
+    assert joined == []
 
 
 def test_the_site_loads_nothing_from_elsewhere(site):
