@@ -62,6 +62,10 @@ class Service:
         who = "local" if key is None else key.name
         note_looks(self.store, what, [subject], at=self.now(), who=who)
 
+    def end_streams(self) -> None:
+        """Let streams end within a second, so that the server can stop."""
+        self.is_closing = True
+
     def close(self) -> None:
         self.is_closing = True
         self.writer.close()
