@@ -83,9 +83,7 @@ def test_muted_until_it_escalates(client: httpx.Client, found: dict[str, Any]) -
     assert client.post(url, json={"muted": "a while"}).status_code == 400
 
 
-def test_the_stream_tells_what_happens_and_continues(
-    client: httpx.Client, found: dict[str, Any]
-) -> None:
+def test_the_stream_tells_what_happens_and_continues(client: httpx.Client, found: dict[str, Any]) -> None:
     def detections(url: str, wanted: int) -> list[tuple[str, dict[str, Any]]]:
         seen: list[tuple[str, dict[str, Any]]] = []
         with client.stream("GET", url) as answer:
