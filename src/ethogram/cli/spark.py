@@ -67,7 +67,7 @@ def stream(
     source_of: Annotated[
         str, o.opt("Read files that come into this folder.", "--input", metavar="PATH")
     ] = "",
-    form: Annotated[str, o.opt("json, parquet, kafka, or another of Spark.", "--format")] = "json",
+    form: Annotated[str, o.opt("Read json, parquet, kafka or another format.", "--format")] = "json",
     reader_options: Annotated[
         list[str], o.opt("Set an option of the format.", "--option", metavar="NAME=VALUE")
     ] = o.NONE,
