@@ -32,6 +32,8 @@ DAYS = {"1 M": 10**6, "100 M": 10**8, "10 G": 10**10}
 SECONDS = 86_400
 FLAGGED, PRICE = 0.05, 0.0004
 """The share of events that an evaluator scores, and dollars for each: assumed, not measured."""
+DAILY, HISTORY, SWEEPS = 100, 1_000, 24
+"""Events of an active subject a day and in the store, and sweeps a day that find it active: assumed."""
 LOAD = 0.5
 """The share of a core's time that is planned for: the rest is for peaks and repeats."""
 
@@ -44,10 +46,11 @@ class Cost(NamedTuple):
 
 
 class Rates(NamedTuple):
-    """What an event costs: CPU seconds by way of buckets and of a queue, bytes, and the memory of a job."""
+    """What an event costs: CPU by way of buckets, into a store, in a sweep; bytes; the memory of a job."""
 
     buckets: float
-    queue: float
+    taken: float
+    swept: float
     job: float
     line: float
     bucket: float
@@ -93,7 +96,8 @@ def scale(
     line, bucket, stored = (size / events for size in sizes)
     rates = Rates(
         (split.seconds + looked.seconds + merge.seconds) / events,
-        (taken.seconds + swept.seconds) / events,
+        taken.seconds / events,
+        swept.seconds / events,
         max(split.bytes, looked.bytes, merge.bytes, taken.bytes, swept.bytes),
         line,
         bucket,
@@ -105,20 +109,23 @@ def scale(
 
 
 def day_rows(rates: Rates) -> list[list[str]]:
-    """What a day of events needs; memory is for one job on each core.
+    """What a day of events needs; memory is for one job on each core that buckets need.
 
-    >>> day_rows(Rates(1e-5, 1e-4, 5e8, 100, 10, 500))[1]
-    ['1 M', '0.00', '0.00', '0.5 GB', '0.1 GB', '0.01 GB', '0.5 GB', '$20']
+    >>> day_rows(Rates(1e-5, 1e-4, 1e-5, 5e8, 100, 10, 500))[1]
+    ['1 M', '0.00', '0.00', '0.06', '0.5 GB', '0.1 GB', '0.01 GB', '0.5 GB', '$20']
     """
-    names = ("cores, buckets", "cores, queue", "memory", "lines", "buckets", "store", "evaluator")
-    rows = [["events a day", *names]]
+    cores_of = ("cores: buckets", "into a store", "hourly sweeps", "memory")
+    rows = [["events a day", *cores_of, "lines", "in buckets", "in a store", "evaluator"]]
     for name, events in DAYS.items():
-        cores = [events * each / SECONDS / LOAD for each in (rates.buckets, rates.queue)]
-        sizes = [events * each / 1e9 for each in (rates.line, rates.bucket, rates.stored)]
-        memory = rates.job * max(1, ceil(max(cores))) / 1e9
-        cells = [*(f"{each:,.2f}" for each in cores), f"{memory:,.1f} GB", f"{sizes[0]:,.1f} GB"]
-        cells += [f"{sizes[1]:,.2f} GB", f"{sizes[2]:,.1f} GB", f"${events * FLAGGED * PRICE:,.0f}"]
-        rows.append([name, *cells])
+        # A sweep reads the whole history of everybody with something new.
+        read = events / DAILY * SWEEPS * HISTORY
+        seconds = (events * rates.buckets, events * rates.taken, read * rates.swept)
+        cores = [each / SECONDS / LOAD for each in seconds]
+        line, bucket, stored = (events * each / 1e9 for each in (rates.line, rates.bucket, rates.stored))
+        memory = f"{rates.job * max(1, ceil(cores[0])) / 1e9:,.1f} GB"
+        sizes = f"{line:,.1f} GB", f"{bucket:,.2f} GB", f"{stored:,.1f} GB"
+        cost = f"${events * FLAGGED * PRICE:,.0f}"
+        rows.append([name, *(f"{each:,.2f}" for each in cores), memory, *sizes, cost])
     return rows
 
 

@@ -461,8 +461,10 @@ def test_without_the_extra_it_says_what_installs_it(scheme, module, package, lib
         ("nats://h/a.b", "has no '.' in its name"),
         ("nats://h/events?ack_wait=soon", "invalid ack_wait"),
         ("redis://me:secret@h/events?grop=a", "did you mean 'group'?"),
-        ("redis://h/events?db=x", "invalid option db"),
-        ("redis://h:x/events", "expected one HOST:PORT"),
+        ("redis://h/events?db=x", "a number for db"),
+        ("redis://a,b/events", "expected one HOST"),
+        ("redis://h:x/events", "expected HOST:PORT"),
+        ("kafka://h:99999999/events", "expected HOST:PORT"),
         ("kafka://h/events?partition=0", "did you mean 'partitions'?"),
     ],
 )

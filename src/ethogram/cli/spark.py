@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,6 +14,7 @@ import click
 from .. import spark as spark_
 from ..app.analyze import load_library
 from ..app.consuming import EventWriter, Line, Sweeps
+from ..app.evaluation.questions import Interrupts
 from ..app.sweep import Sweep
 from ..errors import BadUsage, EthogramError
 from ..report.wording import plural, printable
@@ -22,7 +24,7 @@ from .output import Progress, write_line
 from .watch import REJECTED, report_changes, warn_refused
 
 WAIT = 0.5
-"""Seconds until a sweep is tried again while another one is at work."""
+"""Seconds until a sweep is tried again while another one is at work, and between looks at a query."""
 
 
 def analyze(
@@ -67,7 +69,7 @@ def stream(
     source_of: Annotated[
         str, o.opt("Read files that come into this folder.", "--input", metavar="PATH")
     ] = "",
-    form: Annotated[str, o.opt("json, parquet, kafka, or another of Spark.", "--format")] = "json",
+    form: Annotated[str, o.opt("Read json, parquet, kafka or another format.", "--format")] = "json",
     reader_options: Annotated[
         list[str], o.opt("Set an option of the format.", "--option", metavar="NAME=VALUE")
     ] = o.NONE,
@@ -122,7 +124,10 @@ def stream(
                 while not sweeps.run(o.now, report):
                     time.sleep(WAIT)
 
+        before = signal.getsignal(signal.SIGINT)
         session = spark_.session(master)
+        if signal.getsignal(signal.SIGINT) is not before:
+            signal.signal(signal.SIGINT, before)  # that of Spark breaks off the call it falls into
         query = None
         try:
             frame = spark_.read_stream(session, form, source_of, given, select)
@@ -135,8 +140,9 @@ def stream(
                 limits=writer.limits,
                 every=None if once else pause,
             )
-            while not query.awaitTermination(1):
-                pass
+            with Interrupts() as interrupts:
+                while interrupts.none() and not query.awaitTermination(WAIT):
+                    pass
         except KeyboardInterrupt:
             if query is not None:
                 query.stop()

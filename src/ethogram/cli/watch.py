@@ -41,6 +41,8 @@ SHARE = 4
 PATIENCE = 10.0
 """Seconds that a bad line may stay unchanged, since it may still be written."""
 COMMAND_SECONDS = 60.0
+GATHER_SECONDS = 1.0
+"""Seconds for which messages wait for others at most."""
 SILENCE_SECONDS = 30.0
 """Seconds until silences are looked for though nothing came."""
 REJECTED = "rejected.jsonl"
@@ -183,12 +185,12 @@ class _Feed:
         try:
             while interrupts.none():
                 with interrupts.allowed():
-                    messages = self._consumer.gather(pause)
+                    messages = self._consumer.gather(min(pause, GATHER_SECONDS))
                 is_due |= self._take(messages)
                 now = time.monotonic()
                 came = now if messages else came
                 is_over = not messages and (once or (idle is not None and now - came >= idle))
-                is_due |= now - swept >= SILENCE_SECONDS
+                is_due |= now - swept >= max(pause, SILENCE_SECONDS)
                 if is_due and (is_over or now - swept >= rest):
                     is_due = not self._sweeps.run(o.now, self._changed)
                     swept = time.monotonic()

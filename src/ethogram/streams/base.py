@@ -116,6 +116,21 @@ class Address:
         """The address without user, password and options."""
         return f"{self.scheme}://{','.join(self.hosts)}/{self.name}"
 
+    def servers(self, port: int) -> list[str]:
+        """Hosts with their ports, or this one.
+
+        >>> Address.of("kafka://a,[::1]:9/events").servers(9092)
+        ['a:9092', '[::1]:9']
+        """
+        try:
+            ports = [urlsplit(f"//{host}").port for host in self.hosts]
+        except ValueError:
+            raise BadUsage(f"{self}: invalid port: expected HOST:PORT") from None
+        return [
+            f"{host.removesuffix(f':{own}')}:{own or port}"
+            for host, own in zip(self.hosts, ports, strict=True)
+        ]
+
     def check_options(self, known: Collection[str]) -> None:
         """BadUsage where there is an option that the broker does not have."""
         for name in self.options:

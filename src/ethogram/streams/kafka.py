@@ -30,14 +30,13 @@ class KafkaStream:
         self._address, self._kafka = address, kafka
         self._early: list[Any] = []
         """What came while the group was joined."""
-        hosts = ",".join(host if ":" in host else f"{host}:{PORT}" for host in address.hosts)
         secrets = {"sasl.username": address.user, "sasl.password": address.password} if address.user else {}
         config = {
             "log_level": 0,
             "auto.offset.reset": "earliest",
             **secrets,
             **address.options,
-            "bootstrap.servers": hosts,
+            "bootstrap.servers": ",".join(address.servers(PORT)),
             "group.id": address.group,
             "enable.auto.commit": False,
         }
@@ -101,14 +100,11 @@ class KafkaStream:
         try:
             self._consumer.commit(offsets=offsets, asynchronous=False)
         except self._kafka.KafkaException as error:
-            # The group gave the partition to another consumer, which gets the messages again.
-            others = (
-                error_of.ILLEGAL_GENERATION,
-                error_of.UNKNOWN_MEMBER_ID,
-                error_of.REBALANCE_IN_PROGRESS,
-                error_of._ASSIGNMENT_LOST,
-            )
-            if error.args[0].code() not in others:
+            # What cannot be committed comes again, to whom the group gave the partition or once it is back.
+            others = (error_of.ILLEGAL_GENERATION, error_of.UNKNOWN_MEMBER_ID, error_of.REBALANCE_IN_PROGRESS)
+            fault = error.args[0]
+            is_local = fault.code() < 0 and not fault.fatal()
+            if not (is_local or fault.retriable() or fault.code() in others):
                 self._address.fail(_words(error))
 
     def close(self) -> None:

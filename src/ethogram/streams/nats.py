@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 from ..errors import BadUsage
 from .base import CONNECT_SECONDS, Address, BrokerError, Message
 
+PORT = 4222
 OPTIONS = ("ack_wait", "creds")
 ACK_WAIT = 30.0
 """Seconds after which a message that was not acknowledged is delivered again."""
@@ -46,6 +47,8 @@ class NatsStream:
         self._thread = threading.Thread(target=self._loop.run_forever, name="nats", daemon=True)
         self._thread.start()
         self._client: Any = None
+        self._last = ""
+        """The last error of the connection, which nothing else reports."""
         self._fetches: dict[Any, asyncio.Task[list[Any]]] = {}
         try:
             self._subscriptions = self._run(self._open(ack_wait), CONNECT_SECONDS)
@@ -58,7 +61,7 @@ class NatsStream:
         try:
             return future.result()
         except TimeoutError:
-            self._address.fail(f"no answer within {seconds:g} seconds")
+            self._address.fail(self._last or f"no answer within {seconds:g} seconds")
         except self._nats.js.errors.NotFoundError:
             self._address.fail("no such stream: make one with nats stream add")
         except self._errors as error:
@@ -70,15 +73,18 @@ class NatsStream:
     async def _open(self, ack_wait: float) -> list[Any]:
         address = self._address
 
-        async def ignore(error: Exception) -> None:
-            """Errors of the connection come back from what they interrupt."""
+        async def note(error: Exception) -> None:
+            self._last = str(error)
 
+        secrets: dict[str, str] = {}
+        if address.user:
+            both = {"user": address.user, "password": address.password}
+            secrets = both if address.password else {"token": address.user}
         self._client = await self._nats.connect(
-            servers=[f"{address.scheme}://{host}" for host in address.hosts],
-            user=address.user or None,
-            password=address.password or None,
+            servers=[f"{address.scheme}://{server}" for server in address.servers(PORT)],
+            **secrets,
             user_credentials=address.options.get("creds"),
-            error_cb=ignore,
+            error_cb=note,
             max_reconnect_attempts=-1,
             name="ethogram",
         )
@@ -117,7 +123,8 @@ class NatsStream:
         return Message(f"{self._address.name}/{seq}", item.data, at, seq, item)
 
     def acknowledge(self, messages: Sequence[Message]) -> None:
-        self._run(self._acknowledge(messages), CONNECT_SECONDS)
+        with suppress(BrokerError):  # without a connection they come again
+            self._run(self._acknowledge(messages), CONNECT_SECONDS)
 
     async def _acknowledge(self, messages: Sequence[Message]) -> None:
         for message in messages:

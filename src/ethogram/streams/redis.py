@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
 
+from ..errors import BadUsage
 from ..models import EPOCH
 from .base import CONNECT_SECONDS, Address, Message
 
@@ -36,19 +37,18 @@ class RedisStream:
     """One consumer of a group. Every consumer of a partition has the same name, and so the same messages."""
 
     def __init__(self, address: Address, redis: Any) -> None:
-        host, _, port = address.hosts[0].partition(":")
-        if len(address.hosts) > 1 or not (port or "0").isdecimal():
-            address.fail("expected one HOST:PORT")
+        server, *others = address.servers(PORT)
+        host, _, port = server.rpartition(":")
         database = address.options.get("db", "0")
-        if not database.isdecimal():
-            address.fail("invalid option db: expected a number")
+        if others or not database.isdecimal():
+            raise BadUsage(f"{address}: expected one HOST, and a number for db")
         self._address, self._errors = address, (redis.ConnectionError, redis.TimeoutError)
         self._redis_error = redis.RedisError
         self._field = address.options.get("field", FIELD).encode()
         # Without retries of its own: an answer that was lost is pending, and must be asked for again.
         self._client = redis.Redis(
-            host=host,
-            port=int(port or PORT),
+            host=host.strip("[]"),
+            port=int(port),
             db=int(database),
             username=address.user or None,
             password=address.password or None,
