@@ -6,6 +6,8 @@ import os
 import sys
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import suppress
+from ctypes import CDLL
 from datetime import UTC, datetime
 from itertools import islice
 from math import ceil
@@ -14,9 +16,10 @@ from pathlib import Path
 from resource import RUSAGE_SELF, getrusage
 from subprocess import DEVNULL, Popen
 from tempfile import TemporaryDirectory
+from time import monotonic
 from typing import Annotated, NamedTuple
 
-from benchmarks.speed.data import write_lines
+from benchmarks.speed.data import write_lines, write_parquet
 from ethogram.app.consuming import Consumer, EventWriter
 from ethogram.cli.options import opt
 from ethogram.cli.output import write_line
@@ -34,6 +37,7 @@ FLAGGED, PRICE = 0.05, 0.0004
 """The share of events that an evaluator scores, and dollars for each: assumed, not measured."""
 DAILY, HISTORY, SWEEPS = 100, 1_000, 24
 """Events of an active subject a day and in the store, and sweeps a day that find it active: assumed."""
+PR_SET_CHILD_SUBREAPER = 36
 LOAD = 0.5
 """The share of a core's time that is planned for: the rest is for peaks and repeats."""
 
@@ -43,6 +47,7 @@ class Cost(NamedTuple):
 
     seconds: float
     bytes: int
+    elapsed: float = 0.0
 
 
 class Rates(NamedTuple):
@@ -60,8 +65,14 @@ class Rates(NamedTuple):
 def scale(
     events: Annotated[int, opt("Split and analyse this many events.", metavar="N", min=1000)] = 300_000,
     buckets: Annotated[int, opt("Into this many buckets.", metavar="N", min=1)] = 4,
+    spark_rows: Annotated[
+        int, opt("Instead: this many rows of Parquet by one, two and Spark.", "--spark", metavar="N")
+    ] = 0,
 ) -> None:
     """Measure buckets, a queue and a store, and what a day of events needs."""
+    if spark_rows:
+        spread(spark_rows)
+        return
     with TemporaryDirectory(prefix="ethogram-scale-") as folder:
         lines, out, store = Path(folder) / "events.jsonl", Path(folder) / "out", Path(folder) / "events.db"
         write_lines(lines, events, events // 100)
@@ -105,6 +116,33 @@ def scale(
     )
     words = f"bytes/event: {line:.0f} as lines, {bucket:.0f} in buckets, {stored:.0f} in a store"
     for text in (*aligned(rows), words, "", *aligned(day_rows(rates))):
+        write_line(text)
+
+
+def spread(rows: int) -> None:
+    """The same Parquet file, in order of time, by one process, by two, and by Spark with two threads."""
+    with TemporaryDirectory(prefix="ethogram-scale-") as folder:
+        path, few = Path(folder) / "events.parquet", Path(folder) / "few.parquet"
+        write_parquet(path, rows, rows // 100)
+        write_parquet(few, 1_000, 10)
+        spark = ("spark", "analyze", "--master", "local[2]", "--output")
+        # One after the other for each: what else the machine does falls on all of them.
+        start = command(*spark, f"{folder}/few", "--input", str(few))
+        one = command("analyze", str(path), "--json", "--jobs", "1")
+        two = command("analyze", str(path), "--json", "--jobs", "2")
+        cluster = command(*spark, f"{folder}/all", "--input", str(path))
+    table = [["", "CPU s", "elapsed s", "peak memory of a process", "CPU, times one process"]]
+    for name, cost, start_seconds in (
+        ("analyze --jobs 1", one, 0.0),
+        ("analyze --jobs 2", two, 0.0),
+        ("spark analyze", cluster, start.seconds),
+        ("Spark's start (1,000 rows)", start, 0.0),
+    ):
+        ratio = f"{(cost.seconds - start_seconds) / one.seconds:.2f}"
+        table.append(
+            [name, f"{cost.seconds:.1f}", f"{cost.elapsed:.1f}", f"{cost.bytes / 2**20:,.0f} MB", ratio]
+        )
+    for text in (*aligned(table), "The ratio of spark analyze is without Spark's start."):
         write_line(text)
 
 
@@ -158,10 +196,19 @@ def take_messages(lines: Path, store: Path) -> Cost:
 
 
 def command(*arguments: str) -> Cost:
-    """The cost of a command of ethogram."""
+    """The cost of a command of ethogram and of all processes that it leaves behind."""
+    # They become ours, so that we can wait for them: Spark ends its Java after itself.
+    CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1)
+    began = monotonic()
     process = Popen([sys.executable, "-P", "-m", "ethogram", *arguments], stdout=DEVNULL)
-    _, status, usage = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
+    seconds, largest, elapsed = 0.0, 0, 0.0
+    with suppress(ChildProcessError):
+        while True:
+            pid, status, usage = os.wait4(-1, 0)
+            seconds += usage.ru_utime + usage.ru_stime
+            largest = max(largest, usage.ru_maxrss * 1024)
+            if pid == process.pid:
+                process.returncode, elapsed = os.waitstatus_to_exitcode(status), monotonic() - began
     if process.returncode:
         raise EthogramError(f"ethogram {arguments[0]}: exit code {process.returncode}")
-    return Cost(usage.ru_utime + usage.ru_stime, usage.ru_maxrss * 1024)
+    return Cost(seconds, largest, elapsed)
