@@ -134,8 +134,10 @@ def test_the_changelog_begins_with_this_version():
     assert first[1] == ethogram.__version__
 
 
-def test_every_base_dependency_is_explained():
+def test_every_base_dependency_is_explained_and_every_extra_named():
     page = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    extras = PROJECT["optional-dependencies"].keys() - {"dev"}
+    assert {name for name in extras if f"`{name}`" not in page} == set()
     names = [Requirement(line).name for line in PROJECT["dependencies"]]
     assert [name for name in names if f"| `{name}` |" not in page] == []
 
