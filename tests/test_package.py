@@ -160,6 +160,15 @@ def test_a_clean_install_analyses_from_python(clean):
     assert int(count) > 0
 
 
+def test_make_demo_works_in_a_fresh_clone(clean, tmp_path):
+    for name in ("Makefile", "pyproject.toml", "constraints.txt"):
+        shutil.copy2(ROOT / name, tmp_path)
+    (tmp_path / ".venv").symlink_to(clean / "env")
+    (clean / "env" / ".base").touch()
+    assert "Repeated error" in run("make", "demo", folder=tmp_path)
+    assert (tmp_path / "build" / "ethogram-report.html").exists()
+
+
 def test_every_command_of_a_clean_install_has_help(clean):
     code = (
         "import click; from ethogram.cli.main import build_app\n"
