@@ -43,9 +43,9 @@ def no_pattern_in_code_is_left_behind() -> Iterator[None]:
             forget(name)
 
 
-@pytest.fixture
+@pytest.fixture(scope="session", autouse=True)
 def interruptible() -> Iterator[None]:
-    """Processes started by the test receive SIGINT, even if the test run was started with it ignored.
+    """Processes that tests start receive SIGINT, even if the test run was started with it ignored.
 
     A background job or supervisor ignores SIGINT, and children inherit that; a handler is not inherited.
     """

@@ -386,7 +386,7 @@ def test_the_command_reports_once_and_names_what_it_set_aside(redis_broker, name
     assert capsys.readouterr().out == ""
 
 
-def test_ctrl_c_ends_it_with_0_and_loses_nothing(redis_broker, name, library, interruptible):
+def test_ctrl_c_ends_it_with_0_and_loses_nothing(redis_broker, name, library):
     events = warm_messages()
     redis_broker.send(name, partitioned(events[:3]))
     command = [sys.executable, "-m", "ethogram", *watch(redis_broker.url(name), "--json")]
@@ -401,7 +401,7 @@ def test_ctrl_c_ends_it_with_0_and_loses_nothing(redis_broker, name, library, in
         assert swept(store, library) == []
 
 
-def test_two_consumers_at_once_report_each_detection_once(redis_broker, name, library, interruptible):
+def test_two_consumers_at_once_report_each_detection_once(redis_broker, name, library):
     events = random_events(5)
     redis_broker.send(name, partitioned(events))
     expected = [item["id"] for item in analyzed(events, library)]
