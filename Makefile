@@ -19,6 +19,7 @@ help:
 	@echo "make clean      remove $(VENV) and what the tools left behind"
 
 demo: $(VENV)/.base
+	@mkdir -p build
 	@$(BIN)/ethogram demo --html $(CURDIR)/build/ethogram-report.html
 	@echo "Here the command is $(BIN)/ethogram; after '. $(BIN)/activate' it is ethogram."
 

@@ -87,6 +87,18 @@ def test_links_lead_to_files_and_headings():
     assert not broken
 
 
+def test_the_readme_and_the_changelog_count_the_patterns_there_are():
+    shipped = [file for file in load_patterns(["*"]) if not file.in_code]
+    on = [file for file in shipped if file.status == "stable"]
+    unproven = sum(bool(file.words.get("evidence")) for file in on)
+    off = len(shipped) - len(on)
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert f"[the {len(shipped)} included]" in text
+    assert f"- {off} of {len(shipped)} patterns are experimental and off; {unproven} that are on are" in text
+    changes = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    assert f"- {len(shipped)} patterns are included, {len(on)} of them on by default." in changes
+
+
 def test_output_is_compared_line_by_line_and_dots_stand_for_any_lines():
     output = "one\ntwo\nthree\n"
     assert is_shown_in(("two", "three"), output)

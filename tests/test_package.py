@@ -134,8 +134,10 @@ def test_the_changelog_begins_with_this_version():
     assert first[1] == ethogram.__version__
 
 
-def test_every_base_dependency_is_explained():
+def test_every_base_dependency_is_explained_and_every_extra_named():
     page = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    extras = PROJECT["optional-dependencies"].keys() - {"dev"}
+    assert {name for name in extras if f"`{name}`" not in page} == set()
     names = [Requirement(line).name for line in PROJECT["dependencies"]]
     assert [name for name in names if f"| `{name}` |" not in page] == []
 
@@ -156,6 +158,15 @@ def test_a_clean_install_analyses_from_python(clean):
     file, count = run(python, "-c", code, folder=clean).split()
     assert Path(file).is_relative_to(clean)
     assert int(count) > 0
+
+
+def test_make_demo_works_in_a_fresh_clone(clean, tmp_path):
+    for name in ("Makefile", "pyproject.toml", "constraints.txt"):
+        shutil.copy2(ROOT / name, tmp_path)
+    (tmp_path / ".venv").symlink_to(clean / "env")
+    (clean / "env" / ".base").touch()
+    assert "Repeated error" in run("make", "demo", folder=tmp_path)
+    assert (tmp_path / "build" / "ethogram-report.html").exists()
 
 
 def test_every_command_of_a_clean_install_has_help(clean):
