@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PYTHON ?= python3
 
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-long lint bench env servers screenshot clean
+.PHONY: help demo test test-long lint bench site env servers screenshot clean
 
 help:
 	@echo "make demo       what it finds in a small example, in under a minute"
@@ -13,11 +13,13 @@ help:
 	@echo "make test-long  the same, and the tests that take minutes"
 	@echo "make lint       style, types and imports only"
 	@echo "make bench      docs/performance.md: how fast it is, beside its peers; takes 12 minutes"
+	@echo "make site       the documentation as a site, in build/site"
 	@echo "make screenshot the pictures of the README and the docs"
 	@echo "make env        $(VENV) with everything for development"
 	@echo "make clean      remove $(VENV) and what the tools left behind"
 
 demo: $(VENV)/.base
+	@mkdir -p build
 	@$(BIN)/ethogram demo --html $(CURDIR)/build/ethogram-report.html
 	@echo "Here the command is $(BIN)/ethogram; after '. $(BIN)/activate' it is ethogram."
 
@@ -37,6 +39,9 @@ lint: $(VENV)/.dev
 bench: $(VENV)/.dev
 	$(BIN)/python -m benchmarks speed $(if $(DATA),--data $(DATA))
 
+site: $(VENV)/.dev
+	$(BIN)/zensical build --strict
+
 env: $(VENV)/.dev
 
 # The browser and the databases of the tests; Neo4j is fetched while lint runs. Who is not root installs the
@@ -48,7 +53,7 @@ screenshot: $(VENV)/.dev servers
 	$(BIN)/python tools/screenshot.py docs/images
 
 clean:
-	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache .coverage
+	rm -rf $(VENV) build dist .cache .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache .coverage
 	find src benchmarks tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # Two stamps, so that the demo waits for the base install only.

@@ -1,5 +1,5 @@
-"""Generate docs/library.md from the pattern files, docs/record_fields.md from the record classes, and the
-anchors in docs/rubric.md from the rubric.
+"""Generate docs/library.md from the pattern files, docs/record_fields.md from the record classes, the anchors
+in docs/rubric.md from the rubric, and docs/llms.txt from the navigation of the site.
 
 Run it after changing one of these: python docs/generate.py
 """
@@ -7,6 +7,7 @@ Run it after changing one of these: python docs/generate.py
 from __future__ import annotations
 
 import sys
+import tomllib
 from pathlib import Path
 
 from ethogram.evaluators.rubric import LEVELS, load_rubric
@@ -17,6 +18,8 @@ from ethogram.schemas import Schema, schema, schema_names, schema_summary
 PAGE = Path(__file__).parent / "library.md"
 RUBRIC = Path(__file__).parent / "rubric.md"
 RECORDS = Path(__file__).parent / "record_fields.md"
+LLMS = Path(__file__).parent / "llms.txt"
+SITE = Path(__file__).parents[1] / "zensical.toml"
 MARK = "<!-- Written by docs/generate.py from vocabulary/rubric.yaml; change that. -->\n"
 HEAD = """\
 # Pattern library
@@ -34,6 +37,21 @@ RECORDS_HEAD = """\
 
 One section per schema of `ethogram config schema NAME`. Fields marked "optional" may be absent; all others
 are always present. [Records](records.md) has examples and the compatibility promise.
+"""
+LLMS_HEAD = """\
+# ethogram
+
+> Detects behaviour patterns over time in agent runs, chats and user activity. A Python package (3.11+) with a
+> command line, a library and a service. No model and no network are needed.
+
+- Install: `pip install ethogram`. First look: `ethogram demo`, then `ethogram analyze FILE --json`.
+- Input is one JSON event a line (`subject`, `at`, `thread`, `target`, `kind`, `text`, `attributes`,
+  `readings`), or a transcript, conversation, CSV or Parquet file; the format is detected.
+- From Python: `ethogram.analyze`, `Watch`, `RunGuard`, `Conversation`, `UsageTracker`.
+- Every command has `--help`; `ethogram config schema NAME` prints the JSON Schema of a record,
+  `ethogram why PATTERN SUBJECT FILE` explains an answer.
+- Exit codes: 0 fine, 2 bad input or usage, 3 a detection at or above `--fail-on`.
+- A detection describes conduct, not intent. Patterns marked experimental are off unless named.
 """
 FAMILIES = {
     "conversation": "Conversations",
@@ -146,6 +164,25 @@ def records_page() -> str:
     return "\n".join(parts)
 
 
+def llms_page() -> str:
+    """The pages of the site with their titles, by section of the navigation, as language models read it."""
+    parts, alone = [LLMS_HEAD], []
+    for entry in tomllib.loads(SITE.read_text(encoding="utf-8"))["project"]["nav"]:
+        ((section, pages),) = entry.items()
+        if isinstance(pages, str):
+            alone.append(pages)
+        else:
+            parts.append("\n".join([f"## {section}\n", *map(llms_link, pages), ""]))
+    parts.insert(1, "\n".join(["## Start\n", *map(llms_link, alone), ""]))
+    return "\n".join(parts)
+
+
+def llms_link(name: str) -> str:
+    """A page as a list item: its first heading, and its file."""
+    text = (Path(__file__).parent / name).read_text(encoding="utf-8")
+    return f"- [{text.partition(chr(10))[0].removeprefix('# ')}]({name})"
+
+
 def type_text(one: Schema) -> str:
     """A JSON Schema in a few words."""
     if "const" in one:
@@ -180,10 +217,11 @@ def type_text(one: Schema) -> str:
 
 
 def main() -> None:
-    """Write the three pages."""
+    """Write the four pages."""
     RUBRIC.write_text(rubric_page(), encoding="utf-8")
     RECORDS.write_text(records_page(), encoding="utf-8")
     PAGE.write_text(page(), encoding="utf-8")
+    LLMS.write_text(llms_page(), encoding="utf-8")
     sys.stdout.write(f"{PAGE.name}: {len(list(SHIPPED.rglob('*.yaml')))} patterns\n")
 
 

@@ -43,9 +43,9 @@ def no_pattern_in_code_is_left_behind() -> Iterator[None]:
             forget(name)
 
 
-@pytest.fixture
+@pytest.fixture(scope="session", autouse=True)
 def interruptible() -> Iterator[None]:
-    """Processes started by the test receive SIGINT, even if the test run was started with it ignored.
+    """Processes that tests start receive SIGINT, even if the test run was started with it ignored.
 
     A background job or supervisor ignores SIGINT, and children inherit that; a handler is not inherited.
     """
@@ -71,7 +71,7 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
     reasons = [str(report.longrepr) for report in terminalreporter.stats.get("skipped", ())]
-    for why in (servers.NO_POSTGRES, neo4j_server.NO_NEO4J):
+    for why in (servers.NO_POSTGRES, *servers.NO_BROKERS.values(), neo4j_server.NO_NEO4J):
         if left_out := sum(why in reason for reason in reasons):
             terminalreporter.write_line(f"{left_out} tests left out: {why}")
 

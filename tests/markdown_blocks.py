@@ -14,6 +14,7 @@ _FENCED = re.compile(r"^ *(`{3,}|~{3,}).*?^ *\1", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"\]\((?!https?:|mailto:)([^)\s]+)\)")
 _HEADING = re.compile(r"^#+ (.*)$", re.MULTILINE)
 _EXIT = re.compile(r"\s+# exit (\d+)\s*$")
+_TITLE = re.compile(r'\btitle="([^"]+)"')
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +32,13 @@ class Block:
 
     @property
     def is_skipped(self) -> bool:
-        return "no-test" in self.info.split()
+        return "{.no-test}" in self.info.split()
+
+    @property
+    def file(self) -> str:
+        """Where the reader saves the block, written `title="PATH"` after the language; empty if nowhere."""
+        titled = _TITLE.search(self.info)
+        return titled[1] if titled else ""
 
     def __str__(self) -> str:
         return f"{self.page.relative_to(ROOT)}:{self.line}"
@@ -78,14 +85,19 @@ def blocks_of(page: Path) -> Iterator[Block]:
     assert opened is None, f"{page}:{opened[0]}: this fence is never closed"
 
 
+def prose_of(page: Path) -> str:
+    """The page without its fenced blocks."""
+    return _FENCED.sub("", page.read_text(encoding="utf-8"))
+
+
 def links_of(page: Path) -> list[str]:
     """Targets of the links inside the repository, outside fenced blocks."""
-    return _LINK.findall(_FENCED.sub("", page.read_text(encoding="utf-8")))
+    return _LINK.findall(prose_of(page))
 
 
 def anchors_of(page: Path) -> set[str]:
     """Headings as GitHub makes anchors of them."""
-    headings = _HEADING.findall(_FENCED.sub("", page.read_text(encoding="utf-8")))
+    headings = _HEADING.findall(prose_of(page))
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 

@@ -1,7 +1,8 @@
-"""PostgreSQL for the tests: one server for all workers, started by the first that needs it.
+"""PostgreSQL for the tests: one server for all workers, started by the first that needs it; Redis and NATS.
 
 `ETHOGRAM_TEST_POSTGRES` names another, by a URL of a user who may create schemas. Without that and without
-Debian's `postgresql`, tests that need it are left out; with CI=true they fail.
+Debian's `postgresql`, tests that need it are left out; with CI=true they fail. Likewise without
+`redis-server` and `nats-server`, of which each module starts its own.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import shutil
 import socket
 import subprocess
 import tempfile
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -23,6 +25,9 @@ import pytest
 FOLDER = "ETHOGRAM_TEST_SERVERS"
 """Names the folder that all workers of a test run share."""
 NO_POSTGRES = "no PostgreSQL: tools/servers.sh installs it as root, or ETHOGRAM_TEST_POSTGRES names one"
+NO_BROKERS = {
+    name: f"no {name}: tools/servers.sh installs it as root" for name in ("redis-server", "nats-server")
+}
 SETTINGS = {
     "listen_addresses": "127.0.0.1",
     "fsync": "off",
@@ -162,3 +167,22 @@ def postgres_schema() -> Iterator[str]:
     finally:
         with psycopg.connect(server, autocommit=True) as connection:
             connection.execute(f"DROP SCHEMA IF EXISTS {name} CASCADE")
+
+
+@contextmanager
+def broker_server(program: str, *args: str) -> Iterator[str]:
+    """A server of messages on a free port, which is named in `args` by PORT; yields host and port."""
+    found = shutil.which(program) or shutil.which(program, path="/usr/sbin:/usr/local/sbin")
+    if found is None:
+        leave_out(NO_BROKERS[program])
+    port = free_port()
+    command = [found, *(arg.replace("PORT", str(port)) for arg in args)]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+        try:
+            while process.poll() is None:
+                with suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=5):
+                    break
+                time.sleep(0.02)
+            yield f"127.0.0.1:{port}"
+        finally:
+            process.kill()

@@ -40,6 +40,9 @@ def test_the_code_and_commands_of_a_page_run_from_top_to_bottom(page, tmp_path, 
     for block in blocks_of(page):
         if block.is_skipped:
             continue
+        if block.file:
+            (tmp_path / block.file).parent.mkdir(parents=True, exist_ok=True)
+            (tmp_path / block.file).write_text(block.text, encoding="utf-8")
         if block.language == "python":
             run_python(block, names)
         elif block.language in SHELLS:
@@ -66,7 +69,7 @@ def test_json_parses(block):
 def test_hardly_any_block_is_left_out():
     every = [item for page in pages() for item in blocks_of(page) if item.language in TESTED]
     skipped = [str(item) for item in every if item.is_skipped]
-    assert len(skipped) <= SKIPPED_AT_MOST * len(every), f"marked no-test: {', '.join(skipped)}"
+    assert len(skipped) <= SKIPPED_AT_MOST * len(every), f"marked {{.no-test}}: {', '.join(skipped)}"
 
 
 def test_every_block_says_what_it_is():
@@ -77,11 +80,23 @@ def test_every_block_says_what_it_is():
 def test_links_lead_to_files_and_headings():
     broken = [
         f"{page.relative_to(ROOT)}: {link}"
-        for page in [*pages(), ROOT / "SECURITY.md", ROOT / "CHANGELOG.md"]
+        for page in [*pages(), *(ROOT / f"{name}.md" for name in ("CHANGELOG", "CONTRIBUTING", "SECURITY"))]
         for link in links_of(page)
         if not leads_somewhere(page, link)
     ]
     assert not broken
+
+
+def test_the_readme_and_the_changelog_count_the_patterns_there_are():
+    shipped = [file for file in load_patterns(["*"]) if not file.in_code]
+    on = [file for file in shipped if file.status == "stable"]
+    unproven = sum(bool(file.words.get("evidence")) for file in on)
+    off = len(shipped) - len(on)
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert f"[the {len(shipped)} included]" in text
+    assert f"- {off} of {len(shipped)} patterns are experimental and off; {unproven} that are on are" in text
+    changes = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    assert f"- {len(shipped)} patterns are included, {len(on)} of them on by default." in changes
 
 
 def test_output_is_compared_line_by_line_and_dots_stand_for_any_lines():

@@ -18,6 +18,14 @@ def test_without_postgresql_a_test_is_left_out_and_says_what_to_do(monkeypatch):
         servers.postgres_url()
 
 
+def test_without_a_broker_a_test_is_left_out_and_says_what_to_do(monkeypatch):
+    monkeypatch.delenv("CI", raising=False)
+    monkeypatch.setattr(servers.shutil, "which", lambda *_, **__: None)
+    needs = servers.broker_server("nats-server")
+    with pytest.raises(pytest.skip.Exception, match=r"no nats-server: tools/servers\.sh installs it"), needs:
+        pass
+
+
 def test_in_ci_it_fails(monkeypatch):
     monkeypatch.delenv("ETHOGRAM_TEST_POSTGRES", raising=False)
     monkeypatch.setenv("CI", "true")

@@ -1,25 +1,43 @@
-"""`python -m benchmarks scale`: CPU of each step over buckets, and what a day of events needs."""
+"""`python -m benchmarks scale`: CPU of each step over buckets and a store, and what a day of events needs."""
 
 from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import suppress
+from ctypes import CDLL
+from datetime import UTC, datetime
+from itertools import islice
+from math import ceil
+from multiprocessing import get_context
 from pathlib import Path
+from resource import RUSAGE_SELF, getrusage
 from subprocess import DEVNULL, Popen
 from tempfile import TemporaryDirectory
+from time import monotonic
 from typing import Annotated, NamedTuple
 
-from benchmarks.speed.data import write_lines
+from benchmarks.speed.data import write_lines, write_parquet
+from ethogram.app.consuming import Consumer, EventWriter
 from ethogram.cli.options import opt
 from ethogram.cli.output import write_line
+from ethogram.config import Settings
 from ethogram.errors import EthogramError
+from ethogram.models import EPOCH
 from ethogram.report.wording import aligned
+from ethogram.store import open_store
+from ethogram.streams import Message
 
 DAYS = {"1 M": 10**6, "100 M": 10**8, "10 G": 10**10}
 """Events a day."""
 SECONDS = 86_400
 FLAGGED, PRICE = 0.05, 0.0004
 """The share of events that an evaluator scores, and dollars for each: assumed, not measured."""
+DAILY, HISTORY, SWEEPS = 100, 1_000, 24
+"""Events of an active subject a day and in the store, and sweeps a day that find it active: assumed."""
+PR_SET_CHILD_SUBREAPER = 36
 LOAD = 0.5
 """The share of a core's time that is planned for: the rest is for peaks and repeats."""
 
@@ -29,15 +47,34 @@ class Cost(NamedTuple):
 
     seconds: float
     bytes: int
+    elapsed: float = 0.0
+
+
+class Rates(NamedTuple):
+    """What an event costs: CPU by way of buckets, into a store, in a sweep; bytes; the memory of a job."""
+
+    buckets: float
+    taken: float
+    swept: float
+    job: float
+    line: float
+    bucket: float
+    stored: float
 
 
 def scale(
     events: Annotated[int, opt("Split and analyse this many events.", metavar="N", min=1000)] = 300_000,
     buckets: Annotated[int, opt("Into this many buckets.", metavar="N", min=1)] = 4,
+    spark_rows: Annotated[
+        int, opt("Instead: this many rows of Parquet by one, two and Spark.", "--spark", metavar="N")
+    ] = 0,
 ) -> None:
-    """Measure bucket, analyze and merge, and what a day of events needs."""
+    """Measure buckets, a queue and a store, and what a day of events needs."""
+    if spark_rows:
+        spread(spark_rows)
+        return
     with TemporaryDirectory(prefix="ethogram-scale-") as folder:
-        lines, out = Path(folder) / "events.jsonl", Path(folder) / "out"
+        lines, out, store = Path(folder) / "events.jsonl", Path(folder) / "out", Path(folder) / "events.db"
         write_lines(lines, events, events // 100)
         files = [str(Path(folder) / f"{share}.jsonl") for share in range(1, buckets + 1)]
         split = command("bucket", str(lines), str(out), "--buckets", str(buckets))
@@ -47,37 +84,131 @@ def scale(
         ]
         merge = command("merge", *files, "--json")
         whole = command("analyze", str(lines), "--json", "--jobs", "1")
-        text, parquet = lines.stat().st_size, sum(file.stat().st_size for file in out.iterdir())
+        # In a process of its own: memory is that of the whole process at its peak.
+        with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as process:
+            taken = process.submit(take_messages, lines, store).result()
+        swept = command("sweep", "--store", str(store), "--json", "--jobs", "1")
+        sizes = [
+            lines.stat().st_size,
+            sum(file.stat().st_size for file in out.iterdir()),
+            store.stat().st_size,
+        ]
     looked = Cost(sum(item.seconds for item in shares), max(item.bytes for item in shares))
     rows = [["", "CPU us/event", "peak memory"]]
-    for name, cost in (("bucket", split), ("analyze --bucket", looked), ("merge", merge), ("analyze", whole)):
+    for name, cost in (
+        ("bucket", split),
+        ("analyze --bucket", looked),
+        ("merge", merge),
+        ("analyze", whole),
+        ("watch, into a store", taken),
+        ("sweep", swept),
+    ):
         rows.append([name, f"{1e6 * cost.seconds / events:.1f}", f"{cost.bytes / 2**20:,.0f} MB"])
-    sizes = f"bytes/event: {text / events:.0f} as lines, {parquet / events:.0f} in buckets"
-    each = (split.seconds + looked.seconds + merge.seconds) / events
-    for line in (*aligned(rows), sizes, "", *aligned(day_rows(each, text / events, parquet / events))):
-        write_line(line)
+    line, bucket, stored = (size / events for size in sizes)
+    rates = Rates(
+        (split.seconds + looked.seconds + merge.seconds) / events,
+        taken.seconds / events,
+        swept.seconds / events,
+        max(split.bytes, looked.bytes, merge.bytes, taken.bytes, swept.bytes),
+        line,
+        bucket,
+        stored,
+    )
+    words = f"bytes/event: {line:.0f} as lines, {bucket:.0f} in buckets, {stored:.0f} in a store"
+    for text in (*aligned(rows), words, "", *aligned(day_rows(rates))):
+        write_line(text)
 
 
-def day_rows(seconds: float, text: float, parquet: float) -> list[list[str]]:
-    """What a day of events needs, at CPU seconds and bytes for each event.
+def spread(rows: int) -> None:
+    """The same Parquet file, in order of time, by one process, by two, and by Spark with two threads."""
+    with TemporaryDirectory(prefix="ethogram-scale-") as folder:
+        path, few = Path(folder) / "events.parquet", Path(folder) / "few.parquet"
+        write_parquet(path, rows, rows // 100)
+        write_parquet(few, 1_000, 10)
+        spark = ("spark", "analyze", "--master", "local[2]", "--output")
+        # One after the other for each: what else the machine does falls on all of them.
+        start = command(*spark, f"{folder}/few", "--input", str(few))
+        one = command("analyze", str(path), "--json", "--jobs", "1")
+        two = command("analyze", str(path), "--json", "--jobs", "2")
+        cluster = command(*spark, f"{folder}/all", "--input", str(path))
+    table = [["", "CPU s", "elapsed s", "peak memory of a process", "CPU, times one process"]]
+    for name, cost, start_seconds in (
+        ("analyze --jobs 1", one, 0.0),
+        ("analyze --jobs 2", two, 0.0),
+        ("spark analyze", cluster, start.seconds),
+        ("Spark's start (1,000 rows)", start, 0.0),
+    ):
+        ratio = f"{(cost.seconds - start_seconds) / one.seconds:.2f}"
+        table.append(
+            [name, f"{cost.seconds:.1f}", f"{cost.elapsed:.1f}", f"{cost.bytes / 2**20:,.0f} MB", ratio]
+        )
+    for text in (*aligned(table), "The ratio of spark analyze is without Spark's start."):
+        write_line(text)
 
-    >>> day_rows(1e-5, 100, 10)[1]
-    ['1 M', '0.00', '0.1 GB', '0.01 GB', '$20']
+
+def day_rows(rates: Rates) -> list[list[str]]:
+    """What a day of events needs; memory is for one job on each core that buckets need.
+
+    >>> day_rows(Rates(1e-5, 1e-4, 1e-5, 5e8, 100, 10, 500))[1]
+    ['1 M', '0.00', '0.00', '0.06', '0.5 GB', '0.1 GB', '0.01 GB', '0.5 GB', '$20']
     """
-    rows = [["events a day", "cores", "lines a day", "buckets a day", "evaluator a day"]]
+    cores_of = ("cores: buckets", "into a store", "hourly sweeps", "memory")
+    rows = [["events a day", *cores_of, "lines", "in buckets", "in a store", "evaluator"]]
     for name, events in DAYS.items():
-        cores = events * seconds / SECONDS / LOAD
-        cost = events * FLAGGED * PRICE
-        sizes = f"{events * text / 1e9:,.1f} GB", f"{events * parquet / 1e9:,.2f} GB"
-        rows.append([name, f"{cores:,.2f}", *sizes, f"${cost:,.0f}"])
+        # A sweep reads the whole history of everybody with something new.
+        read = events / DAILY * SWEEPS * HISTORY
+        seconds = (events * rates.buckets, events * rates.taken, read * rates.swept)
+        cores = [each / SECONDS / LOAD for each in seconds]
+        line, bucket, stored = (events * each / 1e9 for each in (rates.line, rates.bucket, rates.stored))
+        memory = f"{rates.job * max(1, ceil(cores[0])) / 1e9:,.1f} GB"
+        sizes = f"{line:,.1f} GB", f"{bucket:,.2f} GB", f"{stored:,.1f} GB"
+        cost = f"${events * FLAGGED * PRICE:,.0f}"
+        rows.append([name, *(f"{each:,.2f}" for each in cores), memory, *sizes, cost])
     return rows
 
 
+class _LineStream:
+    """The lines of a file as the messages of a stream."""
+
+    def __init__(self, path: Path) -> None:
+        self._lines = enumerate(path.read_bytes().splitlines())
+
+    def read(self, most: int, wait: float) -> list[Message]:
+        return [Message(str(number), body, EPOCH, number) for number, body in islice(self._lines, most)]
+
+    def acknowledge(self, messages: Sequence[Message]) -> None:
+        pass
+
+    def close(self) -> None:
+        pass
+
+
+def take_messages(lines: Path, store: Path) -> Cost:
+    """The cost of taking every line as a message into a new store, without that of a broker's client."""
+    settings = Settings()
+    with open_store(str(store), create=True) as opened:
+        writer = EventWriter(opened, settings, keep_text=False, rejected=str(store.with_suffix(".rejected")))
+        consumer = Consumer(_LineStream(lines), writer)
+        while messages := consumer.gather(0.01):
+            consumer.take(messages, datetime.now(UTC))
+    usage = getrusage(RUSAGE_SELF)
+    return Cost(usage.ru_utime + usage.ru_stime, usage.ru_maxrss * 1024)
+
+
 def command(*arguments: str) -> Cost:
-    """The cost of a command of ethogram."""
+    """The cost of a command of ethogram and of all processes that it leaves behind."""
+    # They become ours, so that we can wait for them: Spark ends its Java after itself.
+    CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1)
+    began = monotonic()
     process = Popen([sys.executable, "-P", "-m", "ethogram", *arguments], stdout=DEVNULL)
-    _, status, usage = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
+    seconds, largest, elapsed = 0.0, 0, 0.0
+    with suppress(ChildProcessError):
+        while True:
+            pid, status, usage = os.wait4(-1, 0)
+            seconds += usage.ru_utime + usage.ru_stime
+            largest = max(largest, usage.ru_maxrss * 1024)
+            if pid == process.pid:
+                process.returncode, elapsed = os.waitstatus_to_exitcode(status), monotonic() - began
     if process.returncode:
         raise EthogramError(f"ethogram {arguments[0]}: exit code {process.returncode}")
-    return Cost(usage.ru_utime + usage.ru_stime, usage.ru_maxrss * 1024)
+    return Cost(seconds, largest, elapsed)

@@ -327,7 +327,7 @@ TAIL = """
 - Commands are measured from the start of a fresh process to its end, start of Python included. Where
   wall-clock time is far above CPU time, the machine was busy with something else.
 - The hand-written loop is `json.loads` and fixed limits: it checks no line and keeps no evidence. sqlite3
-  checks nothing either. [All peers](../benchmarks/speed/peers.py) are one file.
+  checks nothing either. All peers are in `benchmarks/speed/peers.py`.
 - The peers of the six shapes return rows, ours are detections with evidence; all must find the same.
   Wall-clock times are compared, since DuckDB and Polars use all cores.
 - Scored events have twelve traits and a target; one line in ten has an indicator. A command is

@@ -129,7 +129,7 @@ RECORDS: dict[str, str] = {
     "config_path": "patterns.listing:ConfigPath",
     "trust": "patterns.listing:TrustRow",
     "doctor_check": "app.doctor:DoctorCheck",
-    "ingested": "service.intake:Ingested",
+    "ingested": "app.receiving:Ingested",
     "api_key": "service.keys:ApiKey",
     "inbox_item": "service.inbox:InboxItem",
     "triage": "service.inbox:Triage",

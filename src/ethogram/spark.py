@@ -8,17 +8,20 @@ thread, those about copies of a text in one task. Contagion is found by the driv
 
 from __future__ import annotations
 
+import json
 import os
 import pickle
 import sys
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .app.analyze import load_library, moment_of
+from .app.consuming import MOST, NO_ID, Line, line_of
 from .app.out_of_core import Job, Looked, Tally, look_at_events
 from .app.readings import beyond_subjects, measurer_of, only_scorers, without_steps
 from .app.result import Analysis, known_signals
@@ -28,11 +31,13 @@ from .errors import BadEvents, BadUsage, EthogramError, MissingExtra
 from .ingest import Batch, Gathered, Limits, read_frame
 from .ingest.batch import EventCollection, EventList, EventSequence
 from .ingest.collector import latest_time
+from .ingest.errors import BadLine
 from .ingest.tables import ATTRIBUTES, READINGS, Table
 from .models import EPOCH, Event, micros, moment
 from .patterns.catalogue import known_ranges, load_vocabulary
 from .patterns.library import Library
 from .signals import Measurer, Options, plan
+from .streams import Message
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -43,6 +48,8 @@ MEASURED = "ethogram_measured"
 """The column of readings of signals that look beyond a subject."""
 MOST_NAMES = 10_000
 """Subjects that are named in a query; of more, all rows are read."""
+PATH = "ethogram_path"
+"""The column with the path of the file that a line is from."""
 KEY = ("source", "subject")
 ORDER = ("at", "seq", "id")
 Rows = list[Any]
@@ -136,6 +143,92 @@ def read_parquet(spark: SparkSession, path: str) -> DataFrame:
     return joined.selectExpr(*(f"`{name}`" for name in frame.columns), "_start + _row AS seq")
 
 
+def read_stream(
+    spark: SparkSession,
+    form: str,
+    path: str = "",
+    options: Mapping[str, str] | None = None,
+    select: Sequence[str] = (),
+) -> DataFrame:
+    """A stream of events: files that appear in a folder (`json` lines or `parquet`), or any format of Spark.
+
+    `select` are SQL expressions that make columns of events of others. The columns of Parquet files are those
+    of the files that are there.
+    """
+    reader = spark.readStream.format("text" if form == "json" else form).options(**(options or {}))
+    if form == "parquet":
+        reader = reader.schema(spark.read.parquet(path).schema)
+    frame = reader.load(path) if path else reader.load()
+    if form in ("json", "text"):
+        frame = frame.where("trim(value) != ''").selectExpr("value", f"_metadata.file_path AS {PATH}")
+    return frame.selectExpr(*select) if select else frame
+
+
+def write_stream(
+    frame: DataFrame,
+    write: Callable[[list[Line]], None],
+    done: Callable[[], None],
+    *,
+    checkpoint: str,
+    kinds: Mapping[str, str],
+    limits: Limits,
+    every: float | None,
+) -> Any:
+    """Start a query: the driver gives the rows of each micro-batch to `write`, in chunks, then calls `done`.
+
+    After a crash Spark repeats the last batch, of which `write` may have had a part.
+    Every so many seconds, or (None) once with all there is.
+    """
+    make = _line_maker(frame, kinds, limits)
+
+    def take(batch: DataFrame, number: int) -> None:
+        rows = batch.toLocalIterator(prefetchPartitions=True)
+        while chunk := [make(row) for row in islice(rows, MOST)]:
+            write(chunk)
+        done()
+
+    writer = frame.writeStream.foreachBatch(take).option("checkpointLocation", checkpoint)
+    when = {"availableNow": True} if every is None else {"processingTime": f"{every * 1000:.0f} milliseconds"}
+    return writer.trigger(**when).start()
+
+
+def _line_maker(frame: DataFrame, kinds: Mapping[str, str], limits: Limits) -> Callable[[Any], Line]:
+    """Makes an event line of a row: of its columns, or of the JSON in its column `value`."""
+    columns = dict(frame.dtypes)
+    if "subject" not in columns and columns.get("value") in ("string", "binary"):
+        return lambda row: line_of(_message(row), limits)
+    try:
+        table = Table.of(frame.columns, kinds)
+    except BadLine as bad:
+        raise BadUsage(bad.message) from None
+
+    def line(row: Any) -> Line:
+        cells = row.asDict(recursive=True)
+        body = json.dumps(cells, default=str).encode()
+        position = f"row {cells.get('id')!r:.60}"
+        if cells.get("id") in (None, ""):
+            return Line(position, NO_ID, body)
+        # Spark gives times in the zone of this machine.
+        values = (cell.astimezone(UTC) if isinstance(cell, datetime) else cell for cell in cells.values())
+        try:
+            return Line(position, table.event_line(values), body)
+        except BadLine as bad:
+            return Line(position, bad.message, body)
+
+    return line
+
+
+def _message(row: Any) -> Message:
+    cells = row.asDict()
+    value, at, seq = cells["value"], cells.get("timestamp"), cells.get("offset")
+    place = [
+        str(cells[name]) for name in ("topic", "partition", "offset", PATH) if cells.get(name) is not None
+    ]
+    body = value.encode() if isinstance(value, str) else None if value is None else bytes(value)
+    at = at.astimezone(UTC) if isinstance(at, datetime) else None
+    return Message("/".join(place), body, at, seq)
+
+
 def _prepared(frame: DataFrame, source: str) -> DataFrame:
     """The frame with the columns that order needs; BadUsage where it cannot be ordered."""
     from pyspark.sql import functions as f
@@ -226,8 +319,6 @@ class _Reader:
 
 
 def _with_measured(events: EventSequence, added: Mapping[tuple[str, int, str | None], str]) -> EventSequence:
-    import json
-
     def add(event: Event) -> Event:
         own = (event.source, event.seq)
         text = added.get((*own, event.id)) or added.get((*own, None))
@@ -398,8 +489,6 @@ class _Measure:
         self.names, self.read, self.settings = names, read, settings
 
     def __call__(self, batches: Iterable[Any]) -> Iterator[Any]:
-        import json
-
         import pyarrow
 
         measurer = Measurer(self.names, Options.of(self.settings))

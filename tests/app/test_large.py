@@ -401,7 +401,6 @@ def test_input_larger_than_memory(megabytes: int, limit: int, memory: int, tmp_p
     assert [path.name for path in tmp_path.iterdir()] == ["events.jsonl"]
 
 
-@pytest.mark.usefixtures("interruptible")
 def test_ctrl_c_removes_the_temporary_folder(tmp_path: Path):
     path, room = tmp_path / "events.jsonl", tmp_path / "room"
     room.mkdir()

@@ -276,7 +276,6 @@ def test_colour_only_on_a_terminal(folder):
     assert done.stderr == ""
 
 
-@pytest.mark.usefixtures("interruptible")
 @pytest.mark.skipif(os.name == "nt", reason="signals are sent to a process on POSIX only")
 def test_an_interrupt_is_exit_130_with_nothing_half_written(folder):
     line = [sys.executable, "-m", "ethogram", "analyze", "-", "--patterns", "patterns"]

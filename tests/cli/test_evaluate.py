@@ -179,7 +179,6 @@ def test_the_budget_stops_it_and_the_same_command_goes_on(
     assert len(server.requests) == 12
 
 
-@pytest.mark.usefixtures("interruptible")
 def test_an_interrupt_loses_no_paid_answer(forum: Path, tmp_path: Path) -> None:
     with ModelServer(pause=0.4).running() as server:
         with under_way(forum, server, tmp_path, 2) as one:

@@ -116,7 +116,6 @@ def test_bad_durations_and_mixtures_are_told(folder, capsys):
     assert "--every and --as-of exclude each other" in capsys.readouterr().err
 
 
-@pytest.mark.usefixtures("interruptible")
 def test_every_so_often_it_looks_again_until_it_is_interrupted(folder):
     write_events(folder / "b.jsonl", turns("cy", [0.1], [1]))
     line = [sys.executable, "-m", "ethogram", "sweep", "--store", "s.db", "--every", "0.2s", "--json"]

@@ -1,13 +1,12 @@
-"""Exporters: what goes over the wire, twice the same, and never elsewhere.
-
-`ETHOGRAM_TEST_PHOENIX` names a Phoenix server for the last test, which is left out without it.
-"""
+"""Exporters: what goes over the wire, twice the same, and never elsewhere; at the end into a real Phoenix."""
 
 from __future__ import annotations
 
 import base64
 import json
 import os
+import socket
+import subprocess
 import threading
 import time
 import urllib.parse
@@ -15,10 +14,12 @@ import urllib.request
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from subprocess import DEVNULL
 
 import pytest
 
 import ethogram
+from environments import python_with
 from ethogram.cli.main import main
 from ethogram.errors import BadUsage
 from ethogram.integrations.exporters.base import make, parse, read_records
@@ -463,12 +464,44 @@ def spans(trace: str, session: str) -> Iterator[dict]:
         }
 
 
-@pytest.mark.skipif(not os.environ.get("ETHOGRAM_TEST_PHOENIX"), reason="no Phoenix server is named")
-def test_phoenix_keeps_one_annotation_of_each_detection(tmp_path, capsys):
+@pytest.fixture
+def phoenix(tmp_path: Path) -> Iterator[str]:
+    """The address of a Phoenix server that forgets."""
+    ports = [free_port(), free_port()]
+    variables = {
+        **os.environ, "PHOENIX_WORKING_DIR": str(tmp_path), "PHOENIX_HOST": "127.0.0.1",
+        "PHOENIX_PORT": str(ports[0]), "PHOENIX_GRPC_PORT": str(ports[1]),
+    }  # fmt: skip
+    line = [python_with("arize-phoenix"), "-m", "phoenix.server.main", "serve"]
+    with subprocess.Popen(line, env=variables, stdout=DEVNULL, stderr=DEVNULL) as process:
+        url = f"http://127.0.0.1:{ports[0]}"
+        try:
+            wait_for(lambda: is_up(url), 120)
+            yield url
+        finally:
+            process.kill()
+
+
+def free_port() -> int:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        return taken.getsockname()[1]
+
+
+def is_up(url: str) -> bool:
+    try:
+        urllib.request.urlopen(url).close()
+    except OSError:
+        return False
+    return True
+
+
+@pytest.mark.long
+def test_phoenix_keeps_one_annotation_of_each_detection(phoenix, tmp_path, capsys):
     from google.protobuf.json_format import ParseDict
     from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
-    url, trace, session = os.environ["ETHOGRAM_TEST_PHOENIX"], os.urandom(16).hex(), os.urandom(4).hex()
+    url, trace, session = phoenix, os.urandom(16).hex(), os.urandom(4).hex()
     document = {"resourceSpans": [{"scopeSpans": [{"spans": list(spans(trace, session))}]}]}
     (tmp_path / "spans.json").write_text(json.dumps(document))
     message = json.loads(json.dumps(document))

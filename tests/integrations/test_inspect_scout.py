@@ -7,7 +7,6 @@ a Python with inspect_scout, inspect_ai and ethogram, which then scans a real lo
 from __future__ import annotations
 
 import asyncio
-import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -16,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from environments import python_with
 from ethogram.errors import BadUsage
 from ethogram.integrations.inspect_scout import EVENTS, VERSION, ethogram_patterns, events_of
 
@@ -134,9 +134,9 @@ for row in rows.itertuples():
 """
 
 
-@pytest.mark.skipif(not os.environ.get("ETHOGRAM_TEST_SCOUT"), reason="no Python with inspect_scout is named")
+@pytest.mark.long
 def test_scout_itself_scans_a_log(tmp_path):
-    line = [os.environ["ETHOGRAM_TEST_SCOUT"], "-c", REAL, str(tmp_path)]
+    line = [python_with("inspect_scout", "pandas"), "-c", REAL, str(tmp_path)]
     done = subprocess.run(line, capture_output=True, text=True, timeout=180, check=False)
     assert done.returncode == 0, done.stderr[-2000:]
     assert done.stdout.splitlines()[-2:] == ["loop high True", "repetitive_errors critical True"]

@@ -1,7 +1,8 @@
-"""A real service on a free port of this machine, with its sweeper."""
+"""A real service on a free port of this machine, with its sweeper or without."""
 
 from __future__ import annotations
 
+import asyncio
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -13,6 +14,7 @@ import httpx
 import pytest
 import uvicorn
 
+from ethogram.service import state
 from ethogram.service.app import create_app
 from ethogram.service.options import ServeOptions
 from ethogram.service.state import Service
@@ -20,23 +22,54 @@ from ethogram.service.state import Service
 Start = Callable[..., httpx.Client]
 
 
+class Server(uvicorn.Server):
+    """A server that stops at once where uvicorn looks ten times a second."""
+
+    async def main_loop(self) -> None:
+        while not await self.on_tick(0):
+            await asyncio.sleep(0.01)
+
+
 @contextmanager
-def running(**options: Any) -> Iterator[tuple[Service, httpx.Client]]:
-    """A service on a free port, and a client of it."""
-    service = Service(ServeOptions(port=0, pause=0.05, **options))
-    server = uvicorn.Server(uvicorn.Config(create_app(service), port=0, log_level="warning"))
+def serving(app: Any) -> Iterator[int]:
+    """The port on which an application is served."""
+    server = Server(uvicorn.Config(app, port=0, log_level="critical", backlog=1000, ws="none"))
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()
     while not server.started:
         assert thread.is_alive()
-        time.sleep(0.01)
-    port = server.servers[0].sockets[0].getsockname()[1]
+        time.sleep(0.005)
     try:
-        with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=30) as client:
-            yield service, client
+        yield server.servers[0].sockets[0].getsockname()[1]
     finally:
         server.should_exit = True
         thread.join(timeout=30)
+
+
+class NoSweeper:
+    """Stands in for the process that detects, where a test is about requests only."""
+
+    is_alive, is_busy = True, False
+
+    def __init__(self, *_: object) -> None: ...
+
+    def wake(self) -> None: ...
+
+    def close(self) -> None: ...
+
+
+@contextmanager
+def running(*, detects: bool = True, **options: Any) -> Iterator[tuple[Service, httpx.Client]]:
+    """A service on a free port, and a client of it."""
+    with pytest.MonkeyPatch.context() as patch:
+        if not detects:
+            patch.setattr(state, "Sweeper", NoSweeper)
+        service = Service(ServeOptions(port=0, pause=0.05, **options))
+    with (
+        serving(create_app(service)) as port,
+        httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=30) as client,
+    ):
+        yield service, client
 
 
 @pytest.fixture
@@ -53,8 +86,29 @@ def start(tmp_path: Path) -> Iterator[Start]:
 
 @pytest.fixture
 def client(start: Start) -> httpx.Client:
-    """A client of a service on embedded defaults."""
-    return start()
+    """A client of a service of its own that takes requests and detects nothing."""
+    return start(detects=False)
+
+
+@pytest.fixture(scope="session")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
+    """A client of one service that detects, for all tests that look at what is theirs only."""
+    store = str(tmp_path_factory.mktemp("shared") / "shared.db")
+    with running(store=store, keep_text=True) as (_, client):
+        yield client
+
+
+@pytest.fixture
+def detecting(shared: httpx.Client, request: pytest.FixtureRequest) -> Iterator[httpx.Client]:
+    """A client of the shared service whose events, and whatever it asks for, are of a source of their own."""
+
+    source = f"{request.module.__name__}.{request.node.name}"
+
+    def add_source(sent: httpx.Request) -> None:
+        sent.url = sent.url.copy_merge_params({"source": source})
+
+    with httpx.Client(base_url=shared.base_url, timeout=30, event_hooks={"request": [add_source]}) as client:
+        yield client
 
 
 def wait_for(check: Callable[[], Any], seconds: float = 60) -> Any:
@@ -63,5 +117,5 @@ def wait_for(check: Callable[[], Any], seconds: float = 60) -> Any:
     while time.monotonic() < end:
         if value := check():
             return value
-        time.sleep(0.05)
+        time.sleep(0.02)
     raise AssertionError(f"nothing after {seconds} seconds")

@@ -75,22 +75,25 @@ def threads(path: Path, count: int) -> dict[str, list[tuple[str, str]]]:
     return wait_for(enough)  # type: ignore[no-any-return]
 
 
-def test_a_conversation_that_rises_is_told(client: httpx.Client) -> None:
-    turns = [say(client, text) for text in RISING]
+def test_a_conversation_that_rises_is_told(shared: httpx.Client) -> None:
+    turns = [say(shared, text, "rises") for text in RISING]
     assert [turn["turn"] for turn in turns] == [1, 2, 3, 4, 5]
     assert turns[0]["mode"] == "SAFE"
     assert turns[-1]["mode"] in ("SUSPECT", "CRITICAL", "UNSAFE")
     assert turns[-1]["reasons"][0].startswith("standing: ")
-    found = wait_for(lambda: client.get("/v1/detections?pattern=escalation").json()["detections"])
-    assert [item["subject"] for item in found] == ["c1/user"]
+    found = wait_for(
+        lambda: shared.get("/v1/detections?pattern=escalation&source=conversation").json()["detections"]
+    )
+    assert [item["subject"] for item in found] == ["rises/user"]
 
 
 def test_a_restart_goes_on_where_it_was(start: Start, tmp_path: Path) -> None:
-    first, whole = start(), start(store=str(tmp_path / "other.db"))
+    first = start(detects=False)
+    whole = start(detects=False, store=str(tmp_path / "other.db"))
     for text in RISING[:4]:
         say(first, text, at="2026-01-05T12:00:00Z")
         say(whole, text, at="2026-01-05T12:00:00Z")
-    again = start()
+    again = start(detects=False)
     last = say(again, RISING[4], at="2026-01-05T12:00:00Z")
     assert last == say(whole, RISING[4], at="2026-01-05T12:00:00Z")
     assert last["turn"] == 5
@@ -227,14 +230,14 @@ def test_a_purge_forgets_conversations(client: httpx.Client) -> None:
 def test_a_store_of_pseudonyms_takes_no_conversations(start: Start, tmp_path: Path) -> None:
     with open_store(str(tmp_path / "service.db"), create=True) as store:
         store.make_private(1)
-    answer = start().post("/v1/chat/turns", json={"conversation": "c1", "text": "Hello!"})
+    answer = start(detects=False).post("/v1/chat/turns", json={"conversation": "c1", "text": "Hello!"})
     assert (answer.status_code, answer.json()["error"]["code"]) == (409, "private")
 
 
 def test_the_chat_routes_need_a_key_that_may_write(start: Start, tmp_path: Path) -> None:
     with open_store(str(tmp_path / "service.db"), create=True) as store:
         _, secret = new_key(store, "litellm", "ingest", NOW)
-    client = start()
+    client = start(detects=False)
     for path in ("/v1/chat/turns", GUARDRAIL, "/v1/litellm/calls"):
         assert client.post(path, content=json.dumps({})).status_code == 401
     client.headers["x-api-key"] = secret

@@ -21,9 +21,10 @@ from ethogram.service.keys import new_key
 from ethogram.service.options import ServeOptions
 from ethogram.service.policy import Policy
 from ethogram.store import open_store
+from service.conftest import serving, wait_for
 from service.test_chat import RISING, bot, threads, user
 from service.test_guard import NOW
-from service.upstream import ANSWER, Upstream, serving
+from service.upstream import ANSWER, Upstream
 
 Begin = Callable[..., "Proxy"]
 
@@ -413,6 +414,8 @@ def test_a_client_that_leaves_does_not_keep_the_upstream(begin: Begin) -> None:
     body = {"model": "stub", "messages": [user("Hello!")], "stream": True}
     with proxy.client.stream("POST", "/v1/chat/completions", json=body) as response:
         next(response.iter_lines())
+    wait_for(lambda: upstream.left == 1)
+    upstream.answer = ANSWER
     assert proxy.ask([user("Good day")], model="stub").status_code == 200
 
 

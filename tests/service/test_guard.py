@@ -30,7 +30,7 @@ def test_another_site_cannot_write(client: httpx.Client, headers: dict[str, str]
 
 
 def test_large_bodies_and_bombs_are_refused(start: Start) -> None:
-    client = start(body_bytes=10_000)
+    client = start(body_bytes=10_000, detects=False)
     bomb = gzip.compress(b" " * 5_000_000)
     assert client.post("/v1/events", content=b" " * 20_000).status_code == 413
     answer = client.post("/v1/events", content=bomb, headers={"Content-Encoding": "gzip"})
@@ -60,7 +60,7 @@ def test_keys_and_roles(start: Start, tmp_path: Path) -> None:
     with open_store(url, create=True) as store:
         _, ingest = new_key(store, "agent", "ingest", NOW)
         _, judge = new_key(store, "ann", "judge", NOW)
-    client = start()
+    client = start(detects=False)
     event = {"subject": "ann"}
     assert client.get("/v1/detections").status_code == 401
     assert client.get("/v1/detections", headers={"x-api-key": "eth_wrong"}).status_code == 401

@@ -97,8 +97,15 @@ def rounds(count: int, tmp_path: Path) -> None:
 
         def stored() -> set[str]:
             seen: list[str] = []
-            while page := client.get(f"/v1/detections?limit=1000&offset={len(seen)}").json()["detections"]:
-                seen += [item["id"] for item in page]
+            totals = set()
+            while True:
+                page = client.get("/v1/detections", params={"limit": 1000, "offset": len(seen)}).json()
+                totals.add(page["total"])
+                seen += [item["id"] for item in page["detections"]]
+                if not page["detections"]:
+                    break
+            if len(totals) > 1:
+                return set()  # the pages moved on while they were read
             assert len(seen) == len(set(seen))
             return set(seen)
 

@@ -109,12 +109,11 @@ def test_a_trace_over_many_requests_gives_each_event_once(
     assert {event.subject for event in events if event.kind != "message"} == {"planner"}
 
 
-def test_a_run_in_circles_is_detected(start: Start, provider: TracerProvider) -> None:
-    client = start(keep_text=True)
-    provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter(f"{client.base_url}/v1/traces")))
+def test_a_run_in_circles_is_detected(shared: httpx.Client, provider: TracerProvider) -> None:
+    provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter(f"{shared.base_url}/v1/traces")))
     agent_run(provider, calls=12)
     provider.force_flush()
-    found = wait_for(lambda: client.get("/v1/detections").json()["detections"])
+    found = wait_for(lambda: shared.get("/v1/detections?source=otel").json()["detections"])
     assert {item["subject"] for item in found} == {"fixer"}
 
 
@@ -139,12 +138,12 @@ PROTOBUF = {"Content-Type": "application/x-protobuf"}
 
 
 def test_requests_sent_again_change_nothing_even_after_a_restart(start: Start, tmp_path: Path) -> None:
-    client, bodies = start(), exported()
+    client, bodies = start(detects=False), exported()
     for body in [*bodies, *bodies]:
         answer = client.post("/v1/traces", content=body, headers=PROTOBUF)
         assert (answer.status_code, answer.content) == (200, b"")
         assert answer.headers["content-type"] == PROTOBUF["Content-Type"]
-    again = start()
+    again = start(detects=False)
     for body in bodies:
         assert again.post("/v1/traces", content=body, headers=PROTOBUF).status_code == 200
     assert steps(stored(tmp_path / "service.db"))[:5] == run_steps(2)
@@ -211,10 +210,11 @@ def test_an_empty_request_and_other_programs_are_accepted(client: httpx.Client, 
 def test_under_pressure_an_exporter_is_asked_to_come_again(
     start: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    client = start(waiting=0)
+    client = start(waiting=0, detects=False)
     answer = client.post("/v1/traces", json=traces(openinference(1)))
     assert (answer.status_code, answer.headers["retry-after"]) == (429, "1")
-    assert start().post("/v1/traces", json=traces(openinference(1))).status_code == 200
+    again = start(detects=False)
+    assert again.post("/v1/traces", json=traces(openinference(1))).status_code == 200
     assert len(stored(tmp_path / "service.db")) == 2
 
 
@@ -266,7 +266,7 @@ def test_the_logs_of_claude_code_come_in_parts(start: Start, tmp_path: Path) -> 
     assert client.post("/v1/logs", json=logs(*records)).json() == {}
     found = wait_for(lambda: client.get("/v1/detections").json()["detections"])
     assert found[0]["subject"] == "claude-code"
-    again = start(keep_text=True)
+    again = start(keep_text=True, detects=False)
     assert again.post("/v1/logs", json=logs(*records)).json() == {}
     events = stored(tmp_path / "service.db")
     assert steps(events) == [("message", "user"), *[("action", "Bash"), ("result", "Bash")] * 6]
@@ -293,7 +293,7 @@ def test_the_log_exporter_of_the_sdk(client: httpx.Client, tmp_path: Path) -> No
 def test_exporters_send_their_key_in_a_header(start: Start, provider: TracerProvider, tmp_path: Path) -> None:
     with open_store(str(tmp_path / "service.db"), create=True) as store:
         _, secret = new_key(store, "agents", "ingest", NOW)
-    client = start()
+    client = start(detects=False)
     assert client.post("/v1/traces", json={}).status_code == 401
     exporter = OTLPSpanExporter(f"{client.base_url}/v1/traces", headers={"authorization": f"Bearer {secret}"})
     provider.add_span_processor(SimpleSpanProcessor(exporter))

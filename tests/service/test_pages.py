@@ -112,7 +112,8 @@ def test_a_proposal_is_shown_before_and_after(client: httpx.Client, monkeypatch:
         assert words in page
 
 
-def test_the_mute_of_a_detection_says_why(client: httpx.Client) -> None:
+def test_the_mute_of_a_detection_says_why(detecting: httpx.Client) -> None:
+    client = detecting
     post(client, *(line(f"e{day}", day) for day in (1, 2, 3)), line("e4", 4, readings=COLD))
     wait_for(lambda: client.get("/v1/detections").json()["total"])
     found = client.get("/v1/detections").json()["detections"][0]

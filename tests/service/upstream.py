@@ -1,35 +1,15 @@
-"""A scripted chat API on loopback, and any application on a free port of this machine."""
+"""A scripted chat API."""
 
 from __future__ import annotations
 
 import asyncio
 import json
-import threading
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any
 
-import uvicorn
 from starlette.types import Receive, Scope, Send
 
 ANSWER = "It depends on what you need it for."
-
-
-@contextmanager
-def serving(app: Any) -> Iterator[int]:
-    """The port on which an application is served."""
-    server = uvicorn.Server(uvicorn.Config(app, port=0, log_level="critical", backlog=1000, ws="none"))
-    thread = threading.Thread(target=server.run, daemon=True)
-    thread.start()
-    while not server.started:
-        assert thread.is_alive()
-        time.sleep(0.01)
-    try:
-        yield server.servers[0].sockets[0].getsockname()[1]
-    finally:
-        server.should_exit = True
-        thread.join(timeout=30)
 
 
 class Upstream:
@@ -39,6 +19,8 @@ class Upstream:
         self.requests: list[tuple[str, dict[str, str], bytes]] = []
         self.answer = answer
         self.pause = 0.0
+        self.left = 0
+        """Streams that their client left."""
 
     @property
     def last_body(self) -> dict[str, Any]:
@@ -61,7 +43,7 @@ class Upstream:
         query = scope["query_string"].decode()
         self.requests.append((f"{path}?{query}" if query else path, headers, body))
         if path == "/v1/chat/completions":
-            await self._openai(json.loads(body), send)
+            await self._openai(json.loads(body), receive, send)
         elif path == "/api/chat":
             await self._ollama(json.loads(body), send)
         elif path == "/v1/models":
@@ -76,7 +58,7 @@ class Upstream:
     def _text(self, fields: dict[str, Any]) -> str:
         return self.answer if isinstance(self.answer, str) else self.answer(fields)
 
-    async def _openai(self, fields: dict[str, Any], send: Send) -> None:
+    async def _openai(self, fields: dict[str, Any], receive: Receive, send: Send) -> None:
         head = {"id": "chatcmpl-1", "created": 1, "model": fields["model"]}
         text = self._text(fields)
         if text == "fail":
@@ -90,7 +72,11 @@ class Upstream:
         kind = [(b"content-type", b"text/event-stream; charset=utf-8")]
         await send({"type": "http.response.start", "status": 200, "headers": kind})
         pieces = [{"role": "assistant", "content": ""}, *({"content": word} for word in _words(text)), {}]
+        leaving = asyncio.ensure_future(receive())
         for number, delta in enumerate(pieces):
+            if leaving.done():
+                self.left += 1
+                return
             if number > 2 and text == "break off now please":
                 raise ConnectionAbortedError
             reason = None if delta else "stop"
@@ -101,6 +87,7 @@ class Upstream:
             for half in (line[:20], line[20:]):
                 await send({"type": "http.response.body", "body": half, "more_body": True})
             await asyncio.sleep(self.pause)
+        leaving.cancel()
         await send({"type": "http.response.body", "body": b"data: [DONE]\n\n", "more_body": False})
 
     async def _ollama(self, fields: dict[str, Any], send: Send) -> None:

@@ -5,6 +5,10 @@ from __future__ import annotations
 import json
 import os
 import random
+import signal
+import subprocess
+import sys
+import time
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -19,12 +23,16 @@ import pyarrow as pa
 import pyarrow.parquet
 
 from ethogram.app.analyze import analyze_gathered, load_library
+from ethogram.app.consuming import EventWriter
 from ethogram.cli.main import main
 from ethogram.config import Settings
 from ethogram.errors import BadUsage
 from ethogram.ingest import read_events
+from ethogram.models.detection import STANDING
+from ethogram.models.limits import Limits
 from ethogram.patterns.library import Library
-from ethogram.spark import blocks, detect, read_parquet, session
+from ethogram.spark import _line_maker, blocks, detect, read_parquet, read_stream, session, write_stream
+from ethogram.store import open_store
 from small import write_patterns
 
 START = datetime(2026, 2, 1, tzinfo=UTC)
@@ -195,3 +203,183 @@ def test_blocks_hold_whole_subjects_and_every_row_once(seed: int):
             pieces = set()
     assert not pieces
     assert seen == list(range(len(keys)))
+
+
+# --- streams --------------------------------------------------------------------------------
+
+KILLED = """\
+import os, signal, sys
+import ethogram.spark
+from ethogram.app.consuming import EventWriter
+from ethogram.cli.main import main
+
+ethogram.spark.MOST = 50
+before, calls = EventWriter._set_aside, 0
+
+def kill(self, *args):
+    global calls
+    calls += 1
+    if calls == 3:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return before(self, *args)
+
+EventWriter._set_aside = kill
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "nothing").mkdir()
+    monkeypatch.setattr("ethogram.patterns.library.SHIPPED", tmp_path / "nothing")
+    monkeypatch.chdir(tmp_path)
+    write_patterns(tmp_path / "patterns", PRESSES, SPREADS)
+    (tmp_path / "in").mkdir()
+    return tmp_path
+
+
+def event_rows(count: int = 300) -> list[dict[str, Any]]:
+    rows = random_rows(5, count).to_pylist()
+    return [{**row, "id": f"e{k}", "at": row["at"] + timedelta(seconds=k)} for k, row in enumerate(rows)]
+
+
+def event_lines(rows: list[dict[str, Any]]) -> list[str]:
+    """JSON lines, with the signals as readings."""
+    signals = ("compassion", "manipulation")
+    lines = []
+    for row in rows:
+        line = {name: value for name, value in row.items() if name not in signals and value is not None}
+        line["at"] = row["at"].isoformat()
+        line["readings"] = {name: row[name] for name in signals if row[name] is not None}
+        lines.append(json.dumps(line) + "\n")
+    return lines
+
+
+def stream_args(*more: str) -> list[str]:
+    # Whole paths: the JVM may have been started elsewhere.
+    here = Path.cwd()
+    args = ["spark", "stream", "--input", f"{here}/in", "--store", "s.db", "--checkpoint", f"{here}/position"]
+    return [*args, "--patterns", "patterns", "--master", "local[2]", "--once", "--json", *more]
+
+
+def stored_like_analyzed(path: Path) -> list[str]:
+    """The ids of detections, which are the same in the store and of an analysis of the file."""
+    library = load_library(["patterns"], Settings())
+    analysis = analyze_gathered(read_events(path), library, as_of=datetime.now(UTC), settings=Settings())
+    with open_store("s.db") as store:
+        stored = store.detections(states=STANDING)
+    ours, theirs = ([(item.id, item.severity, item.state) for item in items] for items in (stored, analysis))
+    assert sorted(ours) == sorted(theirs)
+    assert {item.pattern for item in analysis} == {"presses", "pressure_spreads"}
+    return [item.id for item in analysis]
+
+
+def check_continued(lines: list[str], folder: Path, capfd: Any) -> None:
+    """Whether the command continues after a batch that ended in the middle, with one more file."""
+    with open_store("s.db") as store:
+        assert store.info().events == 150
+    (folder / "in" / "2.jsonl").write_text("".join(lines[250:]))
+    capfd.readouterr()
+    assert main(stream_args()) == 0
+    changes = [json.loads(line) for line in capfd.readouterr().out.splitlines()]
+    (folder / "all.jsonl").write_text("".join(lines))
+    ids = stored_like_analyzed(folder / "all.jsonl")
+    assert sorted(change["id"] for change in changes if change["change"] == "new") == sorted(ids)
+    with open_store("s.db") as store:
+        assert store.info().events == len(lines)
+
+
+def test_a_batch_that_failed_in_the_middle_is_repeated(
+    spark: Any, folder: Path, monkeypatch: pytest.MonkeyPatch, capfd: Any
+):
+    lines = event_lines(event_rows())
+    (folder / "in" / "1.jsonl").write_text("".join(lines[:250]))
+    calls: list[int] = []
+
+    def fail(self: EventWriter, *_: object) -> None:
+        calls.append(1)
+        if len(calls) == 3:
+            raise BadUsage("the disk is full")
+
+    monkeypatch.setattr("ethogram.spark.MOST", 50)
+    with monkeypatch.context() as patched:
+        patched.setattr(EventWriter, "_set_aside", fail)
+        assert main(stream_args()) == 2
+    assert "the disk is full" in capfd.readouterr().err
+    check_continued(lines, folder, capfd)
+
+
+@pytest.mark.long
+def test_a_killed_driver_loses_and_doubles_nothing(spark: Any, folder: Path, capfd: Any):
+    lines = event_lines(event_rows())
+    (folder / "in" / "1.jsonl").write_text("".join(lines[:250]))
+    command = [sys.executable, "-c", KILLED, *stream_args()]
+    done = subprocess.run(command, stderr=subprocess.DEVNULL, timeout=300, check=False)
+    assert done.returncode == -signal.SIGKILL
+    check_continued(lines, folder, capfd)
+
+
+def test_rows_of_parquet_files_stream_and_bad_ones_are_set_aside(spark: Any, folder: Path, capfd: Any):
+    rows = event_rows()
+    bad = [{**rows[0], "id": None}, {**rows[0], "kind": "other"}, {**rows[1], "id": "x", "subject": None}]
+    table = pa.Table.from_pylist([*rows, *bad], random_rows(5, 300).schema)
+    pa.parquet.write_table(table, folder / "in" / "1.parquet")
+    pa.parquet.write_table(table.slice(0, len(rows)), folder / "all.parquet")
+    assert main(stream_args("--format", "parquet", "--fail-on", "low")) == 3
+    stored_like_analyzed(folder / "all.parquet")
+    refused = [json.loads(line) for line in Path("rejected.jsonl").read_text().splitlines()]
+    words = ["id is missing", "other content", "subject"]
+    assert len(refused) == 3
+    assert all(any(word in item["error"] for item in refused) for word in words)
+    assert "row 'e0': the id 'e0' has other content" in capfd.readouterr().err
+
+
+@pytest.mark.long
+def test_any_format_streams_where_expressions_make_columns_of_events(spark: Any, tmp_path: Path):
+    select = ["concat('u', value % 3) AS subject", "timestamp AS at", "string(value) AS id", "0.5 AS risk"]
+    frame = read_stream(spark, "rate", options={"rowsPerSecond": "50"}, select=select)
+    lines: list[Any] = []
+    query = write_stream(
+        frame,
+        lines.extend,
+        lambda: None,
+        checkpoint=str(tmp_path / "position"),
+        kinds={},
+        limits=Limits(),
+        every=0.1,
+    )
+    try:
+        until = time.monotonic() + 120
+        while not lines and time.monotonic() < until:
+            query.awaitTermination(0.1)
+    finally:
+        query.stop()
+    assert lines[0].line["subject"].startswith("u")
+    assert abs(lines[0].line["at"] - datetime.now(UTC)) < timedelta(hours=1)
+
+
+def test_a_row_of_kafka_is_known_by_its_place(spark: Any):
+    at = datetime(2026, 3, 1, tzinfo=UTC)
+    row = (bytearray(b'{"subject": "ann"}'), "events", 1, 7, at)
+    frame = spark.createDataFrame(
+        [row], "value binary, topic string, partition int, offset bigint, timestamp timestamp"
+    )
+    (item,) = map(_line_maker(frame, {}, Limits()), frame.collect())
+    assert item.position == "events/1/7"
+    assert item.line == {"subject": "ann", "at": at, "seq": 7}
+
+
+@pytest.mark.parametrize(
+    ("args", "words"),
+    [
+        (("--option", "x"), "expected NAME=VALUE"),
+        (("--every", "0s"), "invalid --every"),
+        (("--format", "rate"), "needs a column 'subject'"),
+        (("--format", "parquet"), "Spark: "),
+    ],
+)
+def test_a_stream_that_cannot_be_read(
+    args: tuple[str, ...], words: str, spark: Any, folder: Path, capfd: Any
+):
+    assert main([item for item in stream_args(*args) if item not in ("--json",)]) == 2
+    assert words in capfd.readouterr().err

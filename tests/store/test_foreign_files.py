@@ -19,11 +19,14 @@ from store_files import OF_EVENTS, OF_USE, make_folder
 KINDS = ["plain", "wal", "log left", "journal left", "numbered", "schema_version", "only a head"]
 
 
+APP = cache(cli.build_app)
+
+
 @pytest.fixture
 def folder(tmp_path, monkeypatch) -> Path:
     (tmp_path / "nothing").mkdir()
     monkeypatch.setattr("ethogram.patterns.library.SHIPPED", tmp_path / "nothing")
-    monkeypatch.setattr(cli, "build_app", cache(cli.build_app))
+    monkeypatch.setattr(cli, "build_app", APP)
     monkeypatch.chdir(tmp_path)
     make_folder(tmp_path)
     return tmp_path
@@ -32,6 +35,7 @@ def folder(tmp_path, monkeypatch) -> Path:
 def make_foreign(path: Path, kind: str) -> None:
     """A database of another program, in some state."""
     raw = sqlite3.connect(path, isolation_level=None)
+    raw.execute("PRAGMA synchronous = OFF")  # it need not outlive the machine
     if kind in ("wal", "log left"):
         raw.execute("PRAGMA journal_mode = WAL")
     if kind == "numbered":

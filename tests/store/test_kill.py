@@ -147,7 +147,6 @@ def test_a_reader_sees_whole_imports_only_while_another_process_writes(tmp_path)
     assert len(lines) in seen
 
 
-@pytest.mark.usefixtures("interruptible")
 @pytest.mark.parametrize("signal_sent", [signal.SIGINT])
 def test_ctrl_c_says_what_is_kept_and_the_same_command_goes_on(tmp_path, signal_sent):
     lines = [

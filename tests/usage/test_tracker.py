@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import threading
 from datetime import UTC, datetime, timedelta
+from functools import cache
 
 import pytest
 
 import ethogram
 from ethogram.errors import BadUsage
+from ethogram.usage import behavioral
 from ethogram.usage.event import arguments_of
 from ethogram.usage.pseudonym import Pseudonym, new_keys
 from ethogram.usage.tracker import UsageTracker
@@ -217,7 +219,9 @@ def test_a_pseudonym_asks_about_the_same_person(tracker):
         tracker.signals(Pseudonym("ann"))
 
 
-def test_the_two_plain_functions_answer_from_memory():
+def test_the_two_plain_functions_answer_from_memory(monkeypatch):
+    # Of its own: what others recorded later would make these events older than the retention.
+    monkeypatch.setattr(behavioral, "_make_default", cache(behavioral.BehavioralTracker))
     at = datetime(2026, 1, 1, tzinfo=UTC)
     ethogram.record_event("plain ann", at, 120, True, emotional_content=True, terminated_abruptly=False)
     found = ethogram.get_risk_signals("plain ann", at + timedelta(hours=2))

@@ -29,7 +29,7 @@ COMMANDS: Mapping[str, Mapping[str, Target]] = {
     "Scale": {
         "bucket": "buckets:bucket",
         "merge": "buckets:merge",
-        "spark": Group("Detect patterns on a Spark cluster.", analyze="spark:analyze"),
+        "spark": Group("Detect patterns on a Spark cluster.", analyze="spark:analyze", stream="spark:stream"),
     },
     "Live": {
         "watch": "watch:watch",

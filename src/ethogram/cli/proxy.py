@@ -36,9 +36,8 @@ def proxy(
 ) -> None:
     """Score the conversations that pass through to a chat API."""
     try:
-        import uvicorn
-
         from ..service.gateway import Gateway, ProxyOptions
+        from ..service.server import bind, listen
     except ImportError as error:
         raise MissingExtra(error.name or "httpx2", "serve", "ethogram proxy") from None
     from ..service.options import ServeOptions
@@ -60,8 +59,10 @@ def proxy(
         allow_http=allow_http,
     )
     gateway = Gateway(options)
-    write_line(f"ethogram on http://{host}:{port} in front of {upstream}; Ctrl-C stops it", to=sys.stderr)
-    sys.setswitchinterval(SWITCH)
-    uvicorn.run(
-        gateway, host=host, port=port, log_level="warning", server_header=False, date_header=False, ws="none"
+    bound = bind(host, port)
+    write_line(
+        f"ethogram on http://{host}:{bound.getsockname()[1]} in front of {upstream}; Ctrl-C stops it",
+        to=sys.stderr,
     )
+    sys.setswitchinterval(SWITCH)
+    listen(gateway, bound, date_header=False, ws="none")

@@ -41,9 +41,8 @@ def serve(
 ) -> None:
     """Serve: take events over HTTP, detect, and show what was found."""
     try:
-        import uvicorn
-
         from ..service.app import create_app
+        from ..service.server import bind, listen
     except ImportError as error:
         raise MissingExtra(error.name or "fastapi", "serve", "ethogram serve") from None
     from ..service.demo import fill
@@ -52,12 +51,13 @@ def serve(
 
     settings = o.InputOptions((), "", config).loaded().settings
     with ExitStack() as stack:
+        bound = stack.enter_context(bind(host, port))
         if demo:
             store = f"{stack.enter_context(TemporaryDirectory(prefix='ethogram-'))}/demo.db"
         options = ServeOptions(
             store=store,
             host=host,
-            port=port,
+            port=bound.getsockname()[1],
             keep_text=keep_text or demo,
             patterns=tuple(patterns),
             settings=settings,
@@ -71,7 +71,7 @@ def serve(
         if demo:
             fill(service)
         write_line(f"ethogram on {options.url}, store {service.store.url}; Ctrl-C stops it", to=sys.stderr)
-        uvicorn.run(create_app(service), host=host, port=port, log_level="warning", server_header=False)
+        listen(create_app(service), bound, on_stop=service.end_streams)
 
 
 def new(

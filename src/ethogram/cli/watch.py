@@ -1,4 +1,4 @@
-"""`ethogram watch`: follow growing files, and report detections as they happen."""
+"""`ethogram watch`: follow growing files or a stream, and report detections as they happen."""
 
 from __future__ import annotations
 
@@ -8,17 +8,20 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import nullcontext
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import closing, nullcontext
 from dataclasses import replace
+from functools import partial
 from typing import Annotated
 
 import click
 
 from ..app.analyze import load_library
+from ..app.consuming import Consumer, EventWriter, Refused, Sweeps
 from ..app.evaluation.questions import Interrupts
 from ..app.following import Follower, Look
 from ..app.run_record import Run, RunEpisode
+from ..app.sweep import Sweep
 from ..errors import BadEvents, BadUsage
 from ..integrations.exporters.base import Record
 from ..models import Detection, rank
@@ -27,6 +30,7 @@ from ..remote.webhook import Webhook
 from ..report.runs import episode_text, steps_text
 from ..report.wording import plural, sentence, span, title_of, whom
 from ..store import open_store
+from ..streams import Message, is_stream, open_stream
 from . import options as o
 from .errors import warn
 from .export import Exports, Sink, sinks_of
@@ -38,10 +42,15 @@ SHARE = 4
 PATIENCE = 10.0
 """Seconds that a bad line may stay unchanged, since it may still be written."""
 COMMAND_SECONDS = 60.0
+GATHER_SECONDS = 1.0
+"""Seconds for which messages wait for others at most."""
+SILENCE_SECONDS = 30.0
+"""Seconds until silences are looked for though nothing came."""
+REJECTED = "rejected.jsonl"
 
 
 def watch(
-    paths: Annotated[list[str], o.arg("Follow these files or folders.", "PATH")],
+    paths: Annotated[list[str], o.arg("Follow these files or folders, or one stream.", "PATH|URL")],
     patterns: o.Patterns = o.NONE,
     as_json: o.AsJson = False,
     command: Annotated[
@@ -54,6 +63,10 @@ def watch(
     store: Annotated[
         str, o.opt("Keep detections; report none of them twice.", metavar="URL", panel=o.OUTPUT)
     ] = "",
+    keep_text: Annotated[bool, o.opt("Of a stream: store texts too.", "--keep-text", panel=o.OUTPUT)] = False,
+    rejected: Annotated[
+        str, o.opt("Of a stream: append refused messages to this.", metavar="FILE", panel=o.OUTPUT)
+    ] = REJECTED,
     once: Annotated[bool, o.opt("Look once and exit.", "--once")] = False,
     until_idle: Annotated[
         str, o.opt("Exit after this long without a change, like 30s.", metavar="DURATION")
@@ -72,12 +85,18 @@ def watch(
     parameters: o.Parameters = o.NONE,
     plugins: o.Plugins = o.NONE,
 ) -> None:
-    """Follow growing files and report detections as they happen.
+    """Follow growing files or a stream; report detections as they happen.
 
-    Ctrl-C ends it with exit code 0. A last line without an end is read when it is complete.
+    Ctrl-C ends it with exit code 0. A last line without an end is read when it is complete. A stream is
+    redis://HOST/STREAM, nats://HOST/STREAM or kafka://HOST/TOPIC: its events go into --store.
     """
     if not paths:
         raise click.BadParameter("missing input: name files or folders to follow")
+    streams = [path for path in paths if is_stream(path)]
+    if streams and (len(paths) > 1 or not store):
+        raise BadUsage("a stream is watched alone, with --store: messages are acknowledged when stored there")
+    if streams and evaluator:
+        raise BadUsage("--evaluator is for files: score what a stream stored with ethogram sweep --evaluator")
     if "-" in paths:
         raise BadUsage("-: standard input cannot be followed: name a file, or use ethogram analyze -")
     idle, pause = o.seconds_of(until_idle, "--until-idle"), o.seconds_of(every, "--every") or 0.0
@@ -91,6 +110,18 @@ def watch(
     with open_store(store, create=True) if store else nullcontext() as opened, Interrupts() as interrupts:
         if opened is not None and opened.private() is not None:
             raise BadUsage("this store keeps people under other names: a watch needs one that does not")
+        if streams and opened is not None:
+            with closing(open_stream(streams[0])) as stream:
+                writer = EventWriter(opened, settings, keep_text=keep_text, rejected=rejected)
+                sweeps = Sweeps(opened, library, settings, mutes=mutes)
+                output = partial(report_changes, sinks=sinks, as_json=as_json)
+                feed = _Feed(
+                    Consumer(stream, writer), sweeps, output, settings.fail_on, rejected, as_json=as_json
+                )
+                feed.run(interrupts, pause, idle, once=once)
+            if feed.is_grave:
+                raise click.exceptions.Exit(o.FAIL)
+            return
         follower = Follower(
             paths,
             library,
@@ -107,7 +138,11 @@ def watch(
                 change in ("new", "risen", "found again") and rank(item.severity) >= rank(settings.fail_on)
                 for change, item in look.changes
             )
-            _report(look, sinks, as_json=as_json)
+            report_changes(
+                look.changes, sinks=sinks, as_json=as_json, untimed=look.untimed, episodes=look.episodes
+            )
+            if look.bad:
+                warn(f"skipped {plural(look.bad, 'invalid line')}", as_json=as_json)
             follower.mark(look, o.now())
     if grave:
         raise click.exceptions.Exit(o.FAIL)
@@ -143,12 +178,78 @@ def _looks(
         return
 
 
-def _report(look: Look, sinks: list[Sink], *, as_json: bool) -> None:
-    for change, item in look.changes:
+class _Feed:
+    """Takes messages and sweeps in turn, until Ctrl-C or nothing comes any more."""
+
+    def __init__(
+        self,
+        consumer: Consumer,
+        sweeps: Sweeps,
+        report: Callable[[Sequence[tuple[str, Detection]]], None],
+        fail_on: str | None,
+        rejected: str,
+        *,
+        as_json: bool,
+    ) -> None:
+        self._consumer, self._sweeps, self._report, self._fail_on = consumer, sweeps, report, fail_on
+        self._rejected, self._as_json = rejected, as_json
+        self.is_grave = False
+
+    def run(self, interrupts: Interrupts, pause: float, idle: float | None, *, once: bool) -> None:
+        is_due = True  # what another one stored and did not sweep
+        came, swept, rest = time.monotonic(), 0.0, 0.0
+        try:
+            while interrupts.none():
+                with interrupts.allowed():
+                    messages = self._consumer.gather(min(pause, GATHER_SECONDS))
+                is_due |= self._take(messages)
+                now = time.monotonic()
+                came = now if messages else came
+                is_over = not messages and (once or (idle is not None and now - came >= idle))
+                is_due |= now - swept >= max(pause, SILENCE_SECONDS)
+                if is_due and (is_over or now - swept >= rest):
+                    is_due = not self._sweeps.run(o.now, self._changed)
+                    swept = time.monotonic()
+                    rest = max(pause, swept - now)  # half of the time is for messages
+                if is_over and not is_due:
+                    return
+        except KeyboardInterrupt:
+            return
+
+    def _take(self, messages: Sequence[Message]) -> bool:
+        """Store messages; whether one of them is new."""
+        taken = self._consumer.take(messages, o.now())
+        warn_refused(taken.refused, self._rejected, as_json=self._as_json)
+        return taken.added > 0
+
+    def _changed(self, done: Sweep) -> None:
+        self.is_grave |= self._fail_on is not None and bool(done.at_or_above(self._fail_on))
+        self._report([(change.change, change.detection) for change in done.changes])
+
+
+def warn_refused(refused: Sequence[Refused], rejected: str, *, as_json: bool) -> None:
+    """Say of each message why it was refused, and where it is now."""
+    for item in refused:
+        warn(f"{item.position}: {item.why}: set aside in {rejected}", as_json=as_json)
+
+
+def report_changes(
+    changes: Sequence[tuple[str, Detection]],
+    *,
+    sinks: Sequence[Sink] = (),
+    as_json: bool,
+    untimed: Collection[str] = (),
+    episodes: Mapping[str, tuple[RunEpisode, Run]] | None = None,
+) -> None:
+    """Print changes of detections, and send each elsewhere; '' stands for one that is not reported.
+
+    `untimed` are sources without times; `episodes` say where in a run a detection lies, by its id.
+    """
+    for change, item in changes:
         if not change:
             continue
-        detection, timed = replace(item, change=change), item.source not in look.untimed
-        if (placed := look.episodes.get(item.id)) is not None:
+        detection, timed = replace(item, change=change), item.source not in untimed
+        if (placed := (episodes or {}).get(item.id)) is not None:
             episode = placed[0]
             steps = StepRange(episode.from_step, episode.detected_step, episode.to_step)
             detection = replace(detection, steps=steps)
@@ -162,8 +263,6 @@ def _report(look: Look, sinks: list[Sink], *, as_json: bool) -> None:
         for sink in sinks:
             if why := sink(record):
                 warn(f"not delivered: detection {detection.id}: {why}", as_json=as_json)
-    if look.bad:
-        warn(f"skipped {plural(look.bad, 'invalid line')}", as_json=as_json)
 
 
 def _lines(detection: Detection, placed: tuple[RunEpisode, Run] | None, *, timed: bool) -> Iterator[str]:

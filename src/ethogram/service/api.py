@@ -17,6 +17,7 @@ from ..app.judging import verdicts as judging
 from ..app.judging.accuracy import accuracies
 from ..app.judging.learning import judged_patterns, learn_pattern, learning_record
 from ..app.judging.risk import newest, risk_record, subject_risk, subject_risks
+from ..app.receiving import Ingested
 from ..app.stored_events import note_looks
 from ..app.subject import find_subject, subject_context
 from ..config.settings import learning_in
@@ -25,7 +26,6 @@ from ..models import format_time, parse_time
 from ..models.severity import SEVERITIES
 from .guard import Refused, body_of, json_response
 from .inbox import decide, inbox, look
-from .intake import Ingested
 from .patterns import pattern_record, pattern_rows
 from .routes import CanAdmin, CanIngest, CanJudge, CanRead, Limit, Offset, Running, Text, person_of
 from .state import Service

@@ -14,6 +14,7 @@ import msgspec
 from starlette.requests import Request
 from starlette.types import Receive, Scope, Send
 
+from ..app.receiving import Receiver
 from ..errors import BadUsage
 from ..ingest.values import as_dict, as_list, text_at
 from ..models.slotted import dataclass
@@ -23,7 +24,6 @@ from ..store.records import PROXY, TALKS, Added, Store
 from .chat_states import ChatTurn
 from .chats import Chats, Place
 from .guard import Refused, check_request
-from .intake import Intake
 from .keys import ROLES, KeyRing
 from .options import ServeOptions
 from .policy import Policy, headers_of, note_of, sentence_of
@@ -83,7 +83,7 @@ class Gateway:
                 f"refusing to listen on {serve.host}: without API keys only this machine may connect; make "
                 "one with `ethogram keys new NAME --store URL` and start the proxy with that --store"
             )
-        self._intake = Intake(serve.settings, keep_text=serve.keep_text)
+        self._intake = Receiver(serve.settings, keep_text=serve.keep_text)
         self._writer: Writer | None = None
         if self._store is not None:
             self._writer = Writer(

@@ -98,7 +98,7 @@ class Outbox:
                     return
             if tries:
                 self._closing.wait(min(LONGEST_PAUSE, 2.0**tries))
-            elif not changes:
+            elif not changes and not self._closing.is_set():
                 news.wait()
 
     def _newest(self) -> int:

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from time import monotonic
 
 from ..app.analyze import load_library
+from ..app.receiving import Receiver
 from ..app.stored_events import note_looks
 from ..config import Settings
 from ..config.settings import METRICS
@@ -16,7 +17,6 @@ from ..patterns.library import Library
 from ..store import open_store
 from ..store.records import Added, Change, Who
 from ..store.windows import Contacts
-from .intake import Intake
 from .keys import ApiKey, KeyRing
 from .metrics import Metrics
 from .options import ServeOptions
@@ -37,7 +37,7 @@ class Service:
         self.keys = KeyRing(self.store)
         options.check(has_keys=not self.keys.is_empty)
         self.library: Library = load_library(options.patterns or None, options.settings)
-        self.intake = Intake(options.settings, keep_text=options.keep_text)
+        self.intake = Receiver(options.settings, keep_text=options.keep_text)
         self.begun = monotonic()
         prefix = {**METRICS, **options.settings.metrics}["prefix"]
         self.metrics = Metrics(prefix, self.library.chosen)
@@ -61,6 +61,10 @@ class Service:
         """Record in a private store who looked at what."""
         who = "local" if key is None else key.name
         note_looks(self.store, what, [subject], at=self.now(), who=who)
+
+    def end_streams(self) -> None:
+        """Let streams end within a second, so that the server can stop."""
+        self.is_closing = True
 
     def close(self) -> None:
         self.is_closing = True

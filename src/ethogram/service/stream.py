@@ -18,7 +18,7 @@ from .routes import CanRead, Running
 from .state import Service
 
 router = APIRouter(prefix="/v1")
-ALIVE = 15.0
+ALIVE = 15
 """Seconds after which a line says that the stream is alive."""
 WAITING = 1_000
 """Changes that wait for a slow client before it is cut off; it comes back and continues."""
@@ -70,12 +70,15 @@ async def changes(request: Request, service: Service, after: int | None) -> Asyn
                 yield line_of(change)
             if len(page) < PAGE:
                 break
+        quiet = 0
         while not await request.is_disconnected() and not service.is_closing:
             try:
-                async with asyncio.timeout(ALIVE):
+                async with asyncio.timeout(1):
                     item = await queue.get()
             except TimeoutError:
-                yield b": alive\n\n"
+                quiet += 1
+                if quiet % ALIVE == 0:
+                    yield b": alive\n\n"
                 continue
             if item is None:
                 return

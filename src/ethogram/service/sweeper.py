@@ -129,11 +129,9 @@ class Sweeper:
         with self._lock, contextlib.suppress(OSError):
             if self._pipe is not None:
                 self._pipe.send_bytes(STOP)
-        if self._process is not None:
-            self._process.join(timeout=10)
-            if self._process.is_alive():
-                self._process.terminate()
-        self._thread.join(timeout=5)
+        self._thread.join(timeout=10)  # it ends with the process
+        if self.is_alive:
+            self._process.terminate()
 
     def _run(self) -> None:
         while not self._closing.is_set():
@@ -146,6 +144,8 @@ class Sweeper:
             with self._lock:
                 self._pipe, self._process = here, process
                 self._is_woken = self._is_dirty = False
+            if self._closing.is_set():
+                process.terminate()  # closed while it started: nothing is under way
             self._listen(here)
             self._closing.wait(RESTART)
 

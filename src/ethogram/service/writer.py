@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from datetime import datetime
 from typing import NamedTuple
 
+from ..app.receiving import Kinds, Received, add_first
 from ..errors import BadEvents, EthogramError
-from ..store.records import Added, Clashes, Staged, Store
-from .intake import Kinds, Received
+from ..store.records import Added, Staged, Store
 
 AT_ONCE = 5_000
 """Events in one commit, about."""
@@ -129,28 +129,19 @@ class Writer:
 
     def _add_one(self, job: _Job) -> Added:
         """Add the events of a job; where the first wins, without those whose id has other content."""
-        staged, left_out = job.received.staged, 0
-        while True:
-            try:
-                added = self._add(staged, job)
-            except Clashes as error:
-                taken = {clash.line for clash in error.clashes}
-                kept = [item for item in staged if item.line not in taken]
-                if not job.received.first_wins or len(kept) == len(staged):
-                    raise
-                left_out += len(staged) - len(kept)
-                staged = kept
-            else:
-                return added._replace(repeated=added.repeated + left_out)
+        if not job.received.first_wins:
+            return self._add(job.received.staged, job)
+        added, left_out = add_first(lambda staged: self._add(staged, job), job.received.staged)
+        return added._replace(repeated=added.repeated + len(left_out))
 
-    def _add(self, staged: list[Staged], job: _Job) -> Added:
+    def _add(self, staged: Sequence[Staged], job: _Job) -> Added:
         added = self._store.add(
             staged, keep_text=self._keep_text, received_at=job.at, kinds=self._kinds_of(staged)
         )
         self._on_written(added)
         return added
 
-    def _kinds_of(self, staged: list[Staged]) -> Kinds:
+    def _kinds_of(self, staged: Sequence[Staged]) -> Kinds:
         sources = {item.event.source for item in staged}
         return {name: self._kinds[name] for name in sources if name in self._kinds}
 

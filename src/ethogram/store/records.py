@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
-from ..errors import Conflict
+from ..errors import BadUsage, Conflict
 from ..fields import Count, Name, RecordStruct, one_of
 from ..models import Detection, Event, Reading
 from ..models.record import Record
@@ -47,6 +47,10 @@ class Clashes(Conflict):
         super().__init__(
             "; ".join(f"the id {item.id!r:.60} has other content {item.other}" for item in self.clashes)
         )
+
+
+class Locked(BadUsage):
+    """Another process holds a lock."""
 
 
 class Added(NamedTuple):

@@ -16,7 +16,7 @@ from ..errors import BadUsage
 from ..models import format_time, micros, moment
 from . import schema
 from .events import EVENTS, SUBJECTS, subject_query, subject_rows
-from .records import Held, SubjectRow, Swept, SweptDetection
+from .records import Held, Locked, SubjectRow, Swept, SweptDetection
 from .sql import Sql, run, run_many
 from .verdicts import save_detection
 
@@ -136,7 +136,7 @@ class Sweeps(Sql):
         with self.writing() as connection:
             row = run(connection, "SELECT * FROM locks WHERE name = :name", name=name).mappings().first()
             if not self.claim(name, row, micros(at)):
-                raise BadUsage(f"{self.url}: another {name.partition(' ')[0]} {holder_of(row)}")
+                raise Locked(f"{self.url}: another {name.partition(' ')[0]} {holder_of(row)}")
             pid, host = os.getpid(), socket.gethostname()
             values = {"token": held.token, "pid": pid, "started": started(pid), "host": host}
             run(connection, take, name=name, at=micros(at), **values)

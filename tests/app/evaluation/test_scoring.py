@@ -281,7 +281,6 @@ def test_an_interrupt_loses_no_answer(tmp_path: Path) -> None:
     assert len(rest.asked) == 12 - len(by.asked)
 
 
-@pytest.mark.usefixtures("interruptible")
 @pytest.mark.parametrize("nth", [1, 12])
 def test_an_interrupt_while_an_answer_is_saved_does_not_lose_it(tmp_path: Path, nth: int) -> None:
     class Interrupting(Answers):

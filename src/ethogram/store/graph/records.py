@@ -16,7 +16,7 @@ from ...errors import BadUsage
 from ...models import Detection, Verdict, format_time, micros, moment
 from ...risk.verdicts import Counts, Item, Slot, consensus_by_item, count_verdicts, item_of
 from ...usage.records import UsageLook
-from ..records import Change, Held, SavedState, SubjectRow, Swept, SweptDetection, Try, Who
+from ..records import Change, Held, Locked, SavedState, SubjectRow, Swept, SweptDetection, Try, Who
 from ..rows import detection_of, detection_values, encode
 from ..states import PRIVATE, SALT
 from ..sweeps import holder_of, is_left, started
@@ -241,7 +241,7 @@ class Sweeps(Graph):
             rows = tx.maps("MATCH (l:Lock {name: $name}) RETURN l {.*} AS row", name=name)
             row = rows[0]["row"] if rows else None
             if row is not None and row["token"] != held.token and not is_left(row, micros(at)):
-                raise BadUsage(f"{self.url}: another {name.partition(' ')[0]} {holder_of(row)}")
+                raise Locked(f"{self.url}: another {name.partition(' ')[0]} {holder_of(row)}")
             tx.run("MERGE (l:Lock {name: $name}) SET l += $row", name=name, row=values)
 
         self.write(work)

@@ -1,29 +1,30 @@
-"""Read the body of a request into events."""
+"""Receive events that come one by one or in requests, and write them into a store."""
 
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from io import BytesIO
 from typing import Any, NamedTuple
 
-from ..app.importing import known_kinds
-from ..app.readings import TextSignals, text_signals
 from ..config import Settings
 from ..errors import BadEvents, Fault
 from ..fields import Count, RecordStruct
 from ..ingest.batch import Place
 from ..ingest.collector import Collector, latest_time
-from ..ingest.errors import Unreadable
+from ..ingest.errors import BadLine, Unreadable
 from ..ingest.event_parser import Rules
 from ..ingest.format import Record, choose
 from ..ingest.formats.json_array import JsonArray
 from ..ingest.formats.jsonl import JsonLines
 from ..ingest.reader import STDIN, InputFile, open_file, records_of
+from ..models import Event
 from ..models.limits import Limits
 from ..patterns.catalogue import known_ranges
-from ..store.records import Staged
+from ..store.records import Added, Clash, Clashes, Staged
+from .importing import known_kinds
+from .readings import TextSignals, text_signals
 
 BODY = "body"
 Kinds = Mapping[str, Mapping[str, str]]
@@ -54,6 +55,15 @@ class Received(NamedTuple):
     """Leave out events whose id the store has with other content, instead of refusing them all."""
 
 
+class _Position(Place):
+    """The place of a line that stands for itself; `line` is its number here and says nothing to anybody."""
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        return self.path
+
+
 class RequestCollector(Collector):
     """A collector for one request; with `fill`, an event without a time happened now and gets an id."""
 
@@ -77,6 +87,10 @@ class RequestCollector(Collector):
             line = {**line, **defaults} if defaults else line
         super().add(place, line)
 
+    def numbered(self) -> Iterable[tuple[int, Event]]:
+        """The events as they came, each with the number of its line."""
+        return ((place.line, event) for place, event in zip(self._places, self._events, strict=True))
+
     def new_kinds(self) -> dict[str, dict[str, str]]:
         """All kinds of every source that has events here with a signal not known before."""
         kinds = {
@@ -86,8 +100,8 @@ class RequestCollector(Collector):
         return {name: known for name, known in kinds.items() if known != self._known.get(name, {})}
 
 
-class Intake:
-    """Reads requests under the settings of the service."""
+class Receiver:
+    """Reads requests and messages under some settings."""
 
     def __init__(self, settings: Settings, *, keep_text: bool) -> None:
         self._settings = settings
@@ -123,6 +137,34 @@ class Intake:
             collector.add_record(Place(0, line, BODY), value, column)
         return self._received(collector, skip_bad=skip_bad)._replace(first_wins=True)
 
+    def accept(
+        self,
+        lines: Sequence[tuple[str, Mapping[str, Any] | str]],
+        kinds: Kinds,
+        *,
+        source: str,
+        now: datetime,
+    ) -> tuple[Received, dict[int, str]]:
+        """The events of lines that each stand for themselves, and why the others are refused, by number.
+
+        A line comes with the name of its place; a str in place of one says what is wrong with it.
+        """
+        collector = RequestCollector(source, self._rules(Limits(**self._settings.limits), now), kinds, now)
+        refused: dict[int, str] = {}
+        for number, (name, line) in enumerate(lines):
+            if isinstance(line, str):
+                refused[number] = line
+                continue
+            try:
+                collector.add(_Position(0, number, name), line)
+            except BadLine as bad:
+                refused[number] = bad.message
+        staged = [
+            Staged(event, 0, number, self._measure(event) if self._measure else ())
+            for number, event in collector.numbered()
+        ]
+        return Received(staged, collector.new_kinds(), collector.repeated, {}), refused
+
     def _rules(self, limits: Limits, now: datetime) -> Rules:
         latest = latest_time(now, self._settings.max_future)
         return Rules(limits, self._kinds, ranges=self._ranges, latest=latest)
@@ -137,3 +179,19 @@ class Intake:
             for number, event in enumerate(batch.events)
         ]
         return Received(staged, collector.new_kinds(), batch.repeated, batch.skipped, batch.bad)
+
+
+def add_first(
+    add: Callable[[Sequence[Staged]], Added], staged: Sequence[Staged]
+) -> tuple[Added, tuple[Clash, ...]]:
+    """Add events without those whose id the store has with other content; these are returned."""
+    clashes: tuple[Clash, ...] = ()
+    while True:
+        try:
+            return add(staged), clashes
+        except Clashes as error:
+            taken = {clash.line for clash in error.clashes}
+            kept = [item for item in staged if item.line not in taken]
+            if len(kept) == len(staged):
+                raise
+            clashes, staged = (*clashes, *error.clashes), kept

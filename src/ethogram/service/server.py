@@ -1,0 +1,79 @@
+"""Listen until a signal says stop, then let streams end and the program close what it opened."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import socket
+from collections.abc import Callable, Iterator
+from types import FrameType
+from typing import Any
+
+import uvicorn
+
+from ..errors import BadUsage
+
+GRACE = 10
+"""Seconds for requests under way when the server stops."""
+
+
+class Server(uvicorn.Server):
+    """A server that says at once when it is told to stop: streams would keep it open otherwise."""
+
+    def __init__(self, config: uvicorn.Config, on_stop: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._on_stop = on_stop
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        self._on_stop()
+        super().handle_exit(sig, frame)
+
+
+def bind(host: str, port: int) -> socket.socket:
+    """A socket on an address; BadUsage where it cannot be had."""
+    bound = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
+    try:
+        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        bound.bind((host, port))
+    except (OSError, UnicodeError) as error:
+        bound.close()
+        why = getattr(error, "strerror", None) or error
+        raise BadUsage(f"cannot listen on {host}, port {port}: {why}: see --host and --port") from None
+    return bound
+
+
+def listen(
+    app: Any, bound: socket.socket, *, on_stop: Callable[[], None] = lambda: None, **options: Any
+) -> None:
+    """Serve an application until Ctrl-C (KeyboardInterrupt) or SIGTERM (returns)."""
+    config = uvicorn.Config(
+        app,
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        timeout_graceful_shutdown=GRACE,
+        **options,
+    )
+    with _terminating():
+        Server(config, on_stop).run([bound])
+
+
+@contextlib.contextmanager
+def _terminating() -> Iterator[None]:
+    """Let SIGTERM end the program like any other end: the server raises the signal again once it stopped."""
+    before = signal.signal(signal.SIGTERM, _stop)
+    try:
+        yield
+    except _Terminated:
+        pass
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+class _Terminated(BaseException):
+    """SIGTERM."""
+
+
+def _stop(*_: object) -> None:
+    raise _Terminated
