@@ -103,6 +103,20 @@ def test_github_obeys_no_text_of_the_input(analyze, folder):
     assert len(lines) == len(HOSTILE) + 2  # the headline, and the end of the last line
 
 
+def test_github_obeys_no_text_of_an_error(analyze, folder, capsys):
+    names = ["::error::pwn.jsonl", "a ##[stop-commands]x.jsonl", " ::add-mask::.jsonl"]
+    for name in names:
+        (folder / name).write_text('{"id": "##[error]"}\n')
+        for chosen in (("--format", "github"), ("--format=github=out.txt",)):
+            assert main(["analyze", *chosen, name, "--skip-bad"]) in (0, 2)
+            assert main(["analyze", *chosen, name]) == 2
+            lines = capsys.readouterr().err.splitlines()
+            assert lines
+            assert not any("##[" in line or line.lstrip().startswith("::") for line in lines)
+    assert main(["analyze", "::error::pwn.jsonl"]) == 2
+    assert capsys.readouterr().err.startswith("::error::pwn.jsonl:1: ")
+
+
 def test_what_exceeds_the_limit_of_annotations_is_in_the_log(analyze, folder):
     events = [
         {**event, "subject": f"s{n}", "id": f"{n}{event['id']}"}
