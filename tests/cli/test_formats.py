@@ -355,6 +355,14 @@ def test_sarif_has_faults_and_exit_code_2(folder, capsys):
     assert lint(capsys, "patterns", "--exit-zero")["results"] == [result]
 
 
+@pytest.mark.parametrize("selector", ["nosuch", "nosuch.yaml", "no/such", "nosuch.py"])
+@pytest.mark.parametrize("form", ["sarif", "json", "text"])
+def test_exit_zero_is_not_for_selectors_that_name_nothing(capsys, selector, form):
+    assert main(["patterns", "lint", selector, "--format", form, "--exit-zero"]) == 2
+    said = capsys.readouterr()
+    assert "nosuch" in said.out + said.err or "no/such" in said.out + said.err
+
+
 def test_sarif_without_results_is_a_log_too(capsys):
     assert lint(capsys, "patterns")["results"] == []
 
