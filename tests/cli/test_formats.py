@@ -399,7 +399,7 @@ def test_the_action_annotates_sums_up_and_fails(folder):
         "PATHS": "a b; touch owned.jsonl\n",
         "PATTERNS": "patterns/warm_then_cold.yaml\n\npatterns/hot_for_long.yaml",
         "FAIL_ON": "high",
-        "JUNIT": "report.xml",
+        "JUNIT": "reports/ethogram/report.xml",
     }
     done = subprocess.run(
         ["bash", "-eo", "pipefail", "-c", script],
@@ -411,7 +411,7 @@ def test_the_action_annotates_sums_up_and_fails(folder):
     assert done.returncode == 3, done.stderr
     assert done.stdout.startswith("::error file=a b; touch owned.jsonl,title=Love bombing")
     assert "Love bombing" in (folder / "summary.md").read_text()
-    assert ElementTree.parse(folder / "report.xml").getroot().get("tests") == "2"
+    assert ElementTree.parse(folder / "reports/ethogram/report.xml").getroot().get("tests") == "2"
     assert not (folder / "owned.jsonl").exists()
 
 
