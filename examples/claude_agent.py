@@ -1,7 +1,9 @@
 """EthogramHooks with the Claude Agent SDK.
 
     pip install 'ethogram[claude-agent]'
-    python examples/claude_agent.py "Make the tests pass."
+    ANTHROPIC_API_KEY=... python examples/claude_agent.py "Make the tests pass."
+
+A login of Claude Code does as well as the key.
 
 A nudge reaches the agent as context of the call that has just ended. At `ask` the person at the terminal is
 asked before the next call. With rungs=["nudge", "remind", "ask", "stop"] the run ends if that did not help.

@@ -8,6 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import os
+import subprocess
+import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -29,14 +32,14 @@ def alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def play(folder: Path, command: str, rungs: list[str], ask: Any) -> list[str]:
+def play(folder: Path, command: str, rungs: list[str], ask: Any, sources: Sequence[str] = ()) -> list[str]:
     """What the model read each time."""
     module = recipe("claude_agent", "claude_agent_sdk")
     program()
 
     async def run(env: dict[str, str]) -> None:
         allowed = ["Bash(no-such-tool *)", "Bash(echo *)"]
-        options = {"env": env, "cwd": folder, "setting_sources": [], "allowed_tools": allowed}
+        options = {"env": env, "cwd": folder, "setting_sources": list(sources), "allowed_tools": allowed}
         async for _ in module.run(TASK, ask, rungs, **options):
             pass
 
@@ -48,6 +51,15 @@ def play(folder: Path, command: str, rungs: list[str], ask: Any) -> list[str]:
 def test_the_model_reads_a_nudge_after_the_third_failure_and_goes_on(alone: Path):
     read = play(alone, STUCK, ["nudge"], nobody)
     assert [NAMED in item for item in read] == [False, False, False, True, True, True]
+
+
+def test_the_model_reads_it_once_where_the_hook_of_claude_code_is_installed_too(alone: Path):
+    own = str(Path(sys.executable).with_name("ethogram"))
+    subprocess.run([own, "hook", "install", "claude-code", "--user"], check=True)
+    read = play(alone, STUCK, ["nudge"], nobody, ["user"])
+    assert [item.count(NAMED) for item in read] == [0, 0, 0, 1, 1, 1]
+    report = subprocess.run([own, "hook", "status"], check=True, capture_output=True, text=True)
+    assert "User: installed" in report.stdout
 
 
 def test_the_person_is_asked_before_the_next_call(alone: Path):

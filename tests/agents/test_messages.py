@@ -140,11 +140,26 @@ def test_a_file_is_not_spoken_of_where_none_is_named():
     assert WORDS["read"] not in untried(situation(*recent, keys=("error of no seats",)))
 
 
-def test_an_error_in_how_a_tool_is_called_is_not_looked_for_in_files():
-    recent = [step(n, "go", error="got an unexpected keyword argument 'x'") for n in range(3)]
+@pytest.mark.parametrize(
+    "error",
+    [
+        "got an unexpected keyword argument 'x'",
+        "bash: line 1: pytst: command not found",
+        "/bin/sh: 1: pytst: not found",
+        "sh: pytst: not found",
+    ],
+)
+def test_an_error_in_how_a_tool_is_called_is_not_looked_for_in_files(error):
+    recent = [step(n, "go", error=error) for n in range(3)]
     text = agent_message("nudge", situation(*recent, keys=(recent[0]["error_key"],)))
     assert "The call itself is wrong" in text
     assert "you have not" not in text
+
+
+@pytest.mark.parametrize("error", ["/bin/sh: 1: ./run.sh: not found", "cat: a.txt: not found"])
+def test_a_file_that_is_not_found_is_no_wrong_call(error):
+    recent = [step(n, "go", error=error) for n in range(3)]
+    assert "The call itself" not in agent_message("nudge", situation(*recent, keys=(recent[0]["error_key"],)))
 
 
 def test_calls_that_differed_are_not_called_the_same():

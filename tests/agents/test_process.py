@@ -299,6 +299,18 @@ def test_the_settings_are_those_of_the_project_wherever_the_agent_goes(project, 
     assert len(list(Path(location.state_dir(), "plans").iterdir())) == 1
 
 
+@pytest.mark.parametrize("guarded", [True, False])
+def test_a_run_that_is_guarded_already_is_only_asked_about_critical_paths(project, monkeypatch, guarded):
+    if guarded:
+        monkeypatch.setenv("ETHOGRAM_GUARDED", "1")
+    failed = {"name": "PostToolUseFailure", "error": "Exit code 2\nmake: *** No rule to make target 'test'."}
+    answers = [main.respond(payload(project, call=f"c{n}", **failed), 1.0 + n) for n in range(4)]
+    assert [bool(answer) for answer in answers] == [False, False, not guarded, False]
+    read = payload(project, call="c9", tool_input={"command": "cat ~/.ssh/id_rsa"})
+    assert main.respond(read, 9.0)["hookSpecificOutput"]["permissionDecision"] == "ask"
+    assert known()["steps"] == 4
+
+
 def test_a_broken_plan_is_made_anew(project):
     (plan,) = Path(location.state_dir(), "plans").glob("*.json")
     plan.write_bytes(plan.read_bytes()[:1000])

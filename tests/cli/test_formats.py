@@ -103,6 +103,20 @@ def test_github_obeys_no_text_of_the_input(analyze, folder):
     assert len(lines) == len(HOSTILE) + 2  # the headline, and the end of the last line
 
 
+def test_github_obeys_no_text_of_an_error(analyze, folder, capsys):
+    names = ["::error::pwn.jsonl", "a ##[stop-commands]x.jsonl", " ::add-mask::.jsonl"]
+    for name in names:
+        (folder / name).write_text('{"id": "##[error]"}\n')
+        for chosen in (("--format", "github"), ("--format=github=out.txt",)):
+            assert main(["analyze", *chosen, name, "--skip-bad"]) in (0, 2)
+            assert main(["analyze", *chosen, name]) == 2
+            lines = capsys.readouterr().err.splitlines()
+            assert lines
+            assert not any("##[" in line or line.lstrip().startswith("::") for line in lines)
+    assert main(["analyze", "::error::pwn.jsonl"]) == 2
+    assert capsys.readouterr().err.startswith("::error::pwn.jsonl:1: ")
+
+
 def test_what_exceeds_the_limit_of_annotations_is_in_the_log(analyze, folder):
     events = [
         {**event, "subject": f"s{n}", "id": f"{n}{event['id']}"}
@@ -341,6 +355,14 @@ def test_sarif_has_faults_and_exit_code_2(folder, capsys):
     assert lint(capsys, "patterns", "--exit-zero")["results"] == [result]
 
 
+@pytest.mark.parametrize("selector", ["nosuch", "nosuch.yaml", "no/such", "nosuch.py"])
+@pytest.mark.parametrize("form", ["sarif", "json", "text"])
+def test_exit_zero_is_not_for_selectors_that_name_nothing(capsys, selector, form):
+    assert main(["patterns", "lint", selector, "--format", form, "--exit-zero"]) == 2
+    said = capsys.readouterr()
+    assert "nosuch" in said.out + said.err or "no/such" in said.out + said.err
+
+
 def test_sarif_without_results_is_a_log_too(capsys):
     assert lint(capsys, "patterns")["results"] == []
 
@@ -377,7 +399,7 @@ def test_the_action_annotates_sums_up_and_fails(folder):
         "PATHS": "a b; touch owned.jsonl\n",
         "PATTERNS": "patterns/warm_then_cold.yaml\n\npatterns/hot_for_long.yaml",
         "FAIL_ON": "high",
-        "JUNIT": "report.xml",
+        "JUNIT": "reports/ethogram/report.xml",
     }
     done = subprocess.run(
         ["bash", "-eo", "pipefail", "-c", script],
@@ -389,7 +411,7 @@ def test_the_action_annotates_sums_up_and_fails(folder):
     assert done.returncode == 3, done.stderr
     assert done.stdout.startswith("::error file=a b; touch owned.jsonl,title=Love bombing")
     assert "Love bombing" in (folder / "summary.md").read_text()
-    assert ElementTree.parse(folder / "report.xml").getroot().get("tests") == "2"
+    assert ElementTree.parse(folder / "reports/ethogram/report.xml").getroot().get("tests") == "2"
     assert not (folder / "owned.jsonl").exists()
 
 

@@ -12,7 +12,13 @@ import pytest
 
 pytest.importorskip("claude_agent_sdk")
 
-from claude_agent_sdk import ClaudeAgentOptions, HookMatcher, PermissionResultAllow, query
+from claude_agent_sdk import (
+    ClaudeAgentOptions,
+    HookMatcher,
+    PermissionResultAllow,
+    ToolPermissionContext,
+    query,
+)
 
 from ethogram.errors import BadUsage
 from ethogram.integrations.claude_agent import EthogramHooks
@@ -89,6 +95,33 @@ def test_the_permission_callback_of_the_options_is_kept(tmp_path, has_ask):
     hooks = EthogramHooks(ask=ask if has_ask else None, rungs=["ask"])
     play(tmp_path, hooks, can_use_tool=can_use_tool)
     assert (len(ours), len(theirs)) == ((1, 0) if has_ask else (0, 1))
+
+
+def test_a_question_of_others_names_the_tool_and_its_input():
+    questions: list[str] = []
+
+    def ask(question: str) -> bool:
+        questions.append(question)
+        return False
+
+    can_use_tool = EthogramHooks(ask=ask).add_to().can_use_tool
+    assert can_use_tool is not None
+    why = "This command requires approval"
+    calls = [(why, "rm -r build\x1b[2K\rls"), (None, "x " * 3000), (f"[ethogram] {why}", "ls")]
+    calls.append((f"{why}: echo [ethogram] x", "ls"))
+    for reason, command in calls:
+        context = ToolPermissionContext(decision_reason=reason)
+        asyncio.run(can_use_tool("Bash", {"command": command}, context))  # type: ignore[arg-type]
+    assert questions[0] == 'May this run? Bash {"command": "rm -r build\\u001b[2K\\rls"}. ' + why
+    assert questions[1].startswith('May this run? Bash {"command": "x x x')
+    assert questions[1].endswith("x \u2026.")
+    assert questions[2] == f"[ethogram] {why}"
+    assert questions[3] == f'May this run? Bash {{"command": "ls"}}. {why}: echo [ethogram] x'
+
+
+def test_the_hook_of_claude_code_is_told_that_the_session_is_guarded():
+    options = EthogramHooks().add_to(ClaudeAgentOptions(env={"A": "b"}))
+    assert options.env == {"A": "b", "ETHOGRAM_GUARDED": "1"}
 
 
 def test_sessions_and_sub_agents_have_runs_of_their_own_and_know_their_task():

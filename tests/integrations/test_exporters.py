@@ -76,11 +76,15 @@ SPANS = {
 
 
 class Receiver:
-    """A server on this machine that keeps requests and answers with the given statuses in turn, then 200."""
+    """A server on this machine that keeps requests and answers with the given statuses in turn, then 200.
+
+    The body of all answers is `body`.
+    """
 
     def __init__(self) -> None:
         self.requests: list[tuple[str, dict[str, str], bytes]] = []
         self.answers: list[int] = []
+        self.body = b"{}"
         receiver = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -93,7 +97,7 @@ class Receiver:
                 if status in (301, 302, 307, 308):
                     self.send_header("Location", "/elsewhere")
                 self.end_headers()
-                self.wfile.write(b"{}")
+                self.wfile.write(receiver.body)
 
             def log_message(self, *_: object) -> None:
                 pass
@@ -166,7 +170,7 @@ def test_a_trace_without_a_session_gets_spans_only(receiver):
 
 
 def test_phoenix_says_which_thing_it_does_not_have(receiver):
-    receiver.answers = [404, 200]
+    receiver.answers, receiver.body = [404, 200], b'"Sessions with IDs run-2 do not exist."'
     assert send(receiver, "phoenix", {**DETECTION, **SPANS}) == "Phoenix does not have the session"
     assert len(receiver.requests) == 2
 
@@ -280,6 +284,37 @@ def test_no_redirect_is_followed(receiver, name):
 
 
 @EVERY
+def test_a_wrong_path_or_key_is_told(receiver, name):
+    receiver.answers, receiver.body = [404, 401], b"Not Found"
+    assert send(receiver, name, DETECTION) == "the server answered with HTTP 404: check the URL"
+    variable = {"langfuse": "LANGFUSE_PUBLIC_KEY and LANGFUSE_SECRET_KEY", "phoenix": "PHOENIX_API_KEY"}
+    what = variable.get(name, "OTEL_EXPORTER_OTLP_HEADERS")
+    assert send(receiver, name, DETECTION) == f"the server answered with HTTP 401: check {what}"
+
+
+@EVERY
+def test_only_json_and_an_empty_body_are_answers_of_the_right_server(receiver, name):
+    receiver.body = b""
+    assert send(receiver, name, DETECTION) == ""
+    receiver.body = b"<html>Log in</html>"
+    assert send(receiver, name, DETECTION) == "the answer is not JSON: check the URL"
+
+
+@pytest.mark.parametrize(
+    ("partial", "why"),
+    [
+        ({"rejectedLogRecords": "1", "errorMessage": "too old"}, "the server rejected the log record"),
+        ({"rejectedLogRecords": 1}, "the server rejected the log record"),
+        ({"rejectedLogRecords": "0", "errorMessage": "a warning"}, ""),
+        ({}, ""),
+    ],
+)
+def test_a_partial_success_of_otel_is_read(receiver, partial, why):
+    receiver.body = json.dumps({"partialSuccess": partial}).encode()
+    assert send(receiver, "otel", DETECTION) == why
+
+
+@EVERY
 def test_a_busy_server_is_asked_again(receiver, name):
     receiver.answers = [503, 429]
     assert send(receiver, name, DETECTION) == ""
@@ -287,10 +322,26 @@ def test_a_busy_server_is_asked_again(receiver, name):
 
 
 @EVERY
-@pytest.mark.parametrize("url", ["http://example.org", "https://a:b@example.org", "file:///etc/passwd", "x"])
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://example.org",
+        "https://a:b@example.org",
+        "file:///etc/passwd",
+        "x",
+        "http://127.0.0.1:8899/a b",
+        "https://exa mple.com",
+        "https://example.org/\r\nX: y",
+        "https://example.org/\x1b[31m",
+        "https://example.org/\u00e9",
+        "https://a..b",
+        "https://[::1",
+    ],
+)
 def test_unsafe_addresses_are_refused(name, url):
-    with pytest.raises(BadUsage, match="URL"):
+    with pytest.raises(BadUsage, match=rf"^{name}: (invalid )?URL") as error:
         make(name, url)
+    assert str(error.value).isprintable()
 
 
 @EVERY

@@ -107,13 +107,13 @@ def test_a_question_can_be_answered_in_another_process():
     assert [item.content for item in state["messages"][-2:]] == ["Use another one.", "All."]
 
 
-@pytest.mark.parametrize(("answer", "rest"), [(True, "ata"), (False, "a")])
-def test_yes_continues_and_no_ends_the_run(answer, rest):
+@pytest.mark.parametrize(("answer", "rest"), [(True, "ata"), ("", "ata"), (" \n", "ata"), (False, "a")])
+def test_yes_and_no_words_continue_and_no_ends_the_run(answer, rest):
     built = agent(4, saver=InMemorySaver(), rungs=["ask"])
     built.invoke(ASKED, THREAD)
     state = built.invoke(Command(resume=answer), THREAD)
     assert kinds(state["messages"]) == "h" + "at" * 3 + rest
-    assert ("[ethogram]" in state["messages"][-1].content) == (not answer)
+    assert ("[ethogram]" in state["messages"][-1].content) == (answer is False)
 
 
 def test_after_a_stop_the_user_can_go_on():

@@ -139,3 +139,5 @@ def test_a_question_is_open_until_the_next_call_of_the_model():
 def test_wrong_options_are_refused():
     with pytest.raises(BadUsage, match="rungs"):
         EthogramHooks(rungs="nudge")  # type: ignore[arg-type]
+    with pytest.raises(BadUsage, match="invalid is_error 3: expected a function"):
+        EthogramHooks(is_error=3)  # type: ignore[arg-type]

@@ -52,6 +52,14 @@ def test_a_name_reads_that_pattern_alone():
     assert list(load_patterns(["love_bombing"]).files) == ["love_bombing"]
 
 
+def test_a_folder_may_be_named_code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.chdir(tmp_path)
+    Path("code").mkdir()
+    part(Path("code"), "one")
+    for selector in ("code", Path("code"), "code/one.yaml", "./code"):
+        assert load_patterns([selector]).chosen == ("one",)
+
+
 def test_a_combination_finds_its_parts_beside_it(tmp_path: Path):
     part(tmp_path, "one")
     part(tmp_path, "two")

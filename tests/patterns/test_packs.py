@@ -142,6 +142,34 @@ def test_a_file_that_changed_after_installing_says_so(run):
     assert any("pack acme (changed)" in line for line in run("show", "packs/acme/outburst.yaml")[1])
 
 
+def test_a_pack_that_lost_a_file_says_so(run):
+    run("install", "acme")
+    Path("packs/acme/more/busy.yaml").unlink()
+    assert [line.rpartition("  ")[2] for line in run("list", "packs")[1]] == ["[pack acme (incomplete)]"]
+
+
+def test_changes_to_an_installed_pack_are_not_lost(run):
+    run("install", "acme")
+    edited, gone = Path("packs/acme/outburst.yaml"), Path("packs/acme/README.md")
+    mine = edited.read_text().replace("+ 0.5", "+ 0.6")
+    edited.write_text(mine)
+    gone.unlink()
+    code, _, said = run("install", "acme")
+    assert (code, edited.read_text(), gone.exists()) == (2, mine, False)
+    assert "the pack acme was changed in packs/acme: README.md, outburst.yaml; --replace discards" in said
+    assert run("install", "acme", "--replace")[0] == 0
+    assert run("install", "acme")[0] == 0
+    assert edited.read_bytes() == Path("acme/outburst.yaml").read_bytes()
+
+
+def test_a_damaged_record_is_called_so(run):
+    run("install", "acme")
+    (Path("packs/acme") / packs.RECORD).write_text("{")
+    assert "packs/acme is not an installed pack (its pack.json is damaged)" in run("remove", "acme")[2]
+    assert "exists and is not a pack (its pack.json is damaged)" in run("install", "acme")[2]
+    assert "(it has no pack.json)" in run("remove", "nothing")[2]
+
+
 def test_another_version_needs_replace_and_says_what_changed(run):
     run("install", "acme")
     write(Path("acme"), description="Other words.")
@@ -250,6 +278,11 @@ def test_links_and_pipes_in_a_folder_are_refused(run):
     Path("acme/outside").unlink()
     os.mkfifo("acme/pipe.yaml")
     assert "is a link or no plain file" in refused(run, "acme")
+
+
+def test_a_pipe_is_no_archive(run):
+    os.mkfifo("acme.zip")
+    assert "acme.zip: is not a plain file" in refused(run, "acme.zip")
 
 
 def test_a_zip_bomb_is_refused(run):

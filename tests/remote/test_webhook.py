@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import socketserver
 import threading
+import time
 from collections.abc import Iterator
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
@@ -75,6 +78,39 @@ def test_no_server_is_a_failure_too():
         port = closed.server_port
     why = Webhook(f"http://127.0.0.1:{port}", sleep=lambda seconds: None).post({})
     assert why.startswith("no connection to the server")
+
+
+@pytest.mark.parametrize("start", [b"HTTP/1.1 200 OK\r\n\r\n", b"HTTP/1.1 200 OK\r\nX-A: "])
+def test_an_answer_that_never_ends_is_given_up(monkeypatch, start):
+    class Slow(socketserver.BaseRequestHandler):
+        def handle(self) -> None:
+            with suppress(OSError):
+                self.request.sendall(start)
+                for _ in range(200):
+                    time.sleep(0.02)
+                    self.request.sendall(b"x")
+
+    monkeypatch.setattr("ethogram.remote.posting.SECONDS", 0.3)
+    monkeypatch.setattr("ethogram.remote.posting.ATTEMPTS", 1)
+    with socketserver.TCPServer(("127.0.0.1", 0), Slow) as slow:
+        thread = threading.Thread(target=slow.handle_request)
+        thread.start()
+        assert Webhook(f"http://127.0.0.1:{slow.server_address[1]}").post({}) == "no answer in time"
+        thread.join()
+
+
+def test_an_answer_that_is_not_http_is_a_failure():
+    class Other(socketserver.BaseRequestHandler):
+        def handle(self) -> None:
+            self.request.recv(65_536)
+            self.request.sendall(b"SSH-2.0\r\n")
+
+    with socketserver.TCPServer(("127.0.0.1", 0), Other) as other:
+        threading.Thread(target=other.serve_forever, daemon=True).start()
+        address = f"http://127.0.0.1:{other.server_address[1]}"
+        why = Webhook(address, sleep=lambda seconds: None).post({})
+        other.shutdown()
+    assert why == "the answer is not valid HTTP (BadStatusLine)"
 
 
 @pytest.mark.parametrize(

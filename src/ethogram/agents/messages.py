@@ -50,7 +50,8 @@ _BRACKETS = str.maketrans("<>", "‹›")
 _MISCALLED = Rule(
     r"usage:|(?:unexpected|missing|invalid|unrecognized|unknown) (?:\w+ ){0,3}"
     r"(?:argument|option|command|tool)"
-    r"|required positional|not recognized as|command not found|format[ _]error",
+    r"|required positional|not recognized as|command not found|format[ _]error"
+    r"|(?:^|[\s/])(?:a|da|k)?sh: (?:\d+: )?[^\s:/]+: not found",
     re.IGNORECASE,
 )
 """Errors in how something was called: no file to read explains them."""

@@ -86,7 +86,7 @@ def _disk(url: str) -> Iterator[DoctorCheck]:
 
 
 def _service(url: str) -> str:
-    address = check_address("--url", url, None, "the URL")
+    address = check_address("--url", url, None, "URL")
     for path in ("/healthz", "/readyz"):
         try:
             with urllib.request.urlopen(f"{address}{path}", timeout=SECONDS) as answer:

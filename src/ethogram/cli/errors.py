@@ -20,7 +20,7 @@ import click
 from ..errors import BadInput, EthogramError, Fault
 from ..report.wording import printable
 from .help import RENAMED_OPTIONS
-from .output import CannotWrite, drop, write_json, write_line
+from .output import CannotWrite, drop, write_json, write_line, write_text
 
 INTERNAL, BAD, INTERRUPTED, PIPE_CLOSED = 1, 2, 130, 141
 DEBUG = "ETHOGRAM_DEBUG"
@@ -73,7 +73,7 @@ def _report(error: BaseException, *, as_json: bool) -> int:
     if os.environ.get(DEBUG) and not isinstance(error, EthogramError | click.ClickException):
         import traceback
 
-        traceback.print_exception(error)
+        write_text("".join(traceback.format_exception(error)), to=sys.stderr)
     return _code(error)
 
 

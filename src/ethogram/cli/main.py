@@ -153,7 +153,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def run(build: Callable[[], click.Command], name: str, args: list[str]) -> int:
     """Run one command of the app that `build` makes, called `name` in its help; the exit code."""
     try:
-        make_streams_safe()
+        make_streams_safe(annotates=any(word.startswith("github") for word in _formats(args)))
         begin()
         command = build()
         if instruction := os.environ.get("_ETHOGRAM_COMPLETE"):
@@ -174,11 +174,16 @@ def run(build: Callable[[], click.Command], name: str, args: list[str]) -> int:
 def _wants_json(args: Sequence[str]) -> bool:
     """Whether errors are JSON too.
 
-    >>> _wants_json(["analyze", "--format", "json"]), _wants_json(["analyze", "--format", "github"])
+    >>> _wants_json(["analyze", "--format", "json"]), _wants_json(["analyze", "--format=github"])
     (True, False)
     """
-    after = [word for option, word in pairwise(args) if option == "--format"]
-    return "--json" in args or "--format=json" in args or "json" in after
+    return "--json" in args or "json" in _formats(args)
+
+
+def _formats(args: Sequence[str]) -> set[str]:
+    """What follows `--format` or `--format=`."""
+    after = {word for option, word in pairwise(args) if option == "--format"}
+    return after | {word.removeprefix("--format=") for word in args if word.startswith("--format=")}
 
 
 def build_app() -> Group:

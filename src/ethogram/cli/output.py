@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal, TextIO
 
 from ..errors import BadUsage, EthogramError
 from ..models.record import Record, to_json
+from ..report.wording import inert
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 
 Writable = Record | tuple[Any, ...] | Mapping[str, Any]
 """What is written as one line of JSON."""
+_annotates = False
+"""Whether this command writes annotations: its errors are then read by the runner of GitHub as well."""
 WIDE = 160
 """Columns of text that is not shown on a terminal."""
 
@@ -39,11 +42,14 @@ class CannotWrite(EthogramError):
         super().__init__(f"cannot write: {why}")
 
 
-def make_streams_safe() -> None:
+def make_streams_safe(*, annotates: bool = False) -> None:
     """Write characters that the terminal cannot show as escapes instead of failing.
 
-    Standard error may be closed; a closed standard output is CannotWrite.
+    Standard error may be closed; a closed standard output is CannotWrite. A command that `annotates` writes
+    no errors that the runner of GitHub would obey.
     """
+    global _annotates
+    _annotates = annotates
     if sys.stderr is None:
         sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 (for as long as we run)
     if sys.stdout is None:
@@ -61,6 +67,8 @@ def write_line(text: str, *, to: TextIO | None = None) -> None:
 def write_text(text: str, *, to: TextIO | None = None) -> None:
     """Write a text as it is. CannotWrite where there is no room; BrokenPipeError where the reader left."""
     stream = sys.stdout if to is None else to
+    if _annotates and stream is sys.stderr:
+        text = inert(text)
     try:
         stream.write(text)
     except BrokenPipeError:

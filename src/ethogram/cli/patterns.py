@@ -132,7 +132,9 @@ def lint(
         write_json(sarif(faults, warnings, ethogram.__version__))
     elif library is not None:
         _show_warnings(library, warnings, as_json=as_json or form == "json")
-    if (faults or (strict and warnings)) and not exit_zero:
+    # A selector that names nothing is bad usage, and no finding.
+    is_bad = any(not Path(fault.path).is_file() for fault in faults)
+    if is_bad or ((faults or (strict and warnings)) and not exit_zero):
         raise click.exceptions.Exit(BAD)
 
 

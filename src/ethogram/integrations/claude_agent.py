@@ -6,13 +6,16 @@ options = EthogramHooks().add_to(ClaudeAgentOptions(...))
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from inspect import isawaitable
 from typing import Any, Unpack
 
+from ..agents.hook.location import GUARDED_VARIABLE
 from ..agents.messages import PREFIX
 from ..errors import MissingExtra
+from ..models.redaction import mask
 from .guards import GuardOptions, Guards
 
 try:
@@ -54,7 +57,10 @@ class EthogramHooks:
         hooks = {event: list(matchers) for event, matchers in (options.hooks or {}).items()}
         for event, matcher in self._matchers(can_ask=bool(self._ask or other)).items():
             hooks.setdefault(event, []).append(matcher)
-        return replace(options, hooks=hooks, can_use_tool=self._decider(other) if self._ask else other)
+        can_use_tool = self._decider(other) if self._ask else other
+        # The hook of Claude Code, if it is installed too, then only asks about protected paths.
+        env = {**options.env, GUARDED_VARIABLE: "1"}
+        return replace(options, hooks=hooks, can_use_tool=can_use_tool, env=env)
 
     def _matchers(self, *, can_ask: bool) -> dict[HookEvent, HookMatcher]:
         async def before(payload: Any, call_id: str | None, context: Any) -> Any:
@@ -102,14 +108,14 @@ class EthogramHooks:
         async def can_use_tool(
             tool: str, arguments: dict[str, Any], context: ToolPermissionContext
         ) -> PermissionResultAllow | PermissionResultDeny:
-            reason = context.decision_reason or f"May {tool} run?"
-            if other is not None and PREFIX not in reason:
+            reason = context.decision_reason or ""
+            is_ours = reason.startswith(PREFIX)
+            if other is not None and not is_ours:
                 return await other(tool, arguments, context)
-            return (
-                PermissionResultAllow()
-                if await self._allows(reason)
-                else PermissionResultDeny(message=REFUSED)
+            allowed = await self._allows(
+                reason if is_ours else f"May this run? {tool} {shown(arguments)}. {reason}".rstrip()
             )
+            return PermissionResultAllow() if allowed else PermissionResultDeny(message=REFUSED)
 
         return can_use_tool
 
@@ -117,6 +123,15 @@ class EthogramHooks:
         assert self._ask is not None
         answer = await asyncio.to_thread(self._ask, question)
         return bool(await answer if isawaitable(answer) else answer)
+
+
+def shown(arguments: Mapping[str, Any]) -> str:
+    """The input of a call on one line that no terminal obeys: masked, and cut after 2,000 characters.
+
+    >>> shown({"command": "rm -r build\\x1b[2K"})
+    '{"command": "rm -r build\\\\u001b[2K"}'
+    """
+    return mask(json.dumps(arguments, default=str))
 
 
 def _run_of(payload: Mapping[str, Any]) -> Run:

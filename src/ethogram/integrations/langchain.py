@@ -75,7 +75,7 @@ class EthogramMiddleware(AgentMiddleware[GuardedState, Any, Any]):
                 answer = interrupt(item["text"])
                 if answer is False:
                     return _end(item["text"])
-                if isinstance(answer, str):
+                if isinstance(answer, str) and answer.strip():
                     self._guards[state.get("ethogram_run", "")].say(answer)
                     messages.append(_note({"rung": "ask", "text": answer}))
                 break
@@ -115,7 +115,10 @@ class EthogramMiddleware(AgentMiddleware[GuardedState, Any, Any]):
 
 
 def pending_advice(messages: Sequence[AnyMessage]) -> list[dict[str, str]]:
-    """Return the advice about the newest calls that no model has read yet, oldest first."""
+    """Return the advice about the newest calls that no model has read yet, oldest first.
+
+    Each is a dict with `rung` (nudge, remind, ask or stop) and `text`.
+    """
     advice: list[dict[str, str]] = []
     for message in reversed(messages):
         item = message.additional_kwargs.get(KEY)

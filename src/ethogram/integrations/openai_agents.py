@@ -14,7 +14,7 @@ from typing import Any, Unpack
 
 from ..agents.guard import Advice, RunGuard
 from ..agents.messages import PREFIX
-from ..errors import MissingExtra
+from ..errors import BadUsage, MissingExtra
 from .guards import GuardOptions
 
 try:
@@ -61,6 +61,8 @@ class EthogramHooks(RunHooks[Any]):
     def __init__(
         self, *, is_error: Callable[[object], bool] = is_error_text, **options: Unpack[GuardOptions]
     ) -> None:
+        if not callable(is_error):
+            raise BadUsage(f"invalid is_error {is_error!r:.80}: expected a function of a result")
         self.guard = RunGuard(**options)
         self.question = ""
         self.guardrail: ToolOutputGuardrail[Any] = ToolOutputGuardrail(

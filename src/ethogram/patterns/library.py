@@ -293,6 +293,8 @@ def _read_with_parts(
     examples: bool,
 ) -> dict[str, PatternFile]:
     """Read the wanted files and those of their parts; BadPattern carries every fault."""
+    # By name: a folder of the user may be called `code` too.
+    in_code = code_patterns()
     files: dict[str, PatternFile] = {}
     faults: list[Fault] = []
     waiting = sorted(wanted)
@@ -301,7 +303,7 @@ def _read_with_parts(
         name = waiting.pop(0)
         overlay = parameters.get(name)
         try:
-            if places[name].parent == CODE:
+            if name in in_code:
                 file = _from_code(name, vocabulary, overlay)
             else:
                 file = _read(places[name], vocabulary, overlay, examples)

@@ -38,7 +38,8 @@ class PatternRow(RecordStruct):
     title: str
     path: str
     pack: str | None = None
-    """The installed pack it belongs to, if any, with `(changed)` where the file is not as installed."""
+    """The installed pack it belongs to, if any, with `(changed)` where the file is not as installed, and
+    `(incomplete)` where another file of the pack is gone."""
 
 
 class PackRemoved(RecordStruct):

@@ -71,7 +71,8 @@ def install(
 ) -> Pack:
     """Copy a pack into its own folder below `folder`; BadPattern carries every fault, and nothing is written.
 
-    The same pack again is no change. Another one of the name is refused without `replace`.
+    The same pack again is no change. Without `replace`, another one of the name is refused, and one whose
+    files somebody changed.
     """
     files = without_top(read_folder(source) if source.is_dir() else read_archive(source))
     name = name or _name_of(source)
@@ -87,11 +88,14 @@ def install(
     target = folder / name
     before = read_pack(target)
     if before is None and target.exists():
-        raise BadUsage(f"{target} exists and is not a pack: name another --folder or --name")
+        raise BadUsage(f"{target} exists and is not a pack ({_no_pack(target)}): set --folder or --name")
     if before is not None and before["digest"] != digest_of(files) and not replace:
         raise BadUsage(
             f"another version of the pack {name} is installed: --replace puts this one in its place"
         )
+    if before is not None and not replace and (edited := _edited(target, before)):
+        names = ", ".join(edited[:10]) + (f" and {len(edited) - 10} more" if len(edited) > 10 else "")
+        raise BadUsage(f"the pack {name} was changed in {target}: {names}; --replace discards the changes")
     if before is not None and (others := _others(target, before)):
         raise BadUsage(f"{others[0]} does not belong to the pack {name}: move it before replacing the pack")
     old = (read_lock(target / LOCK) or {}) if before is not None else {}
@@ -118,6 +122,20 @@ def _others(target: Path, record: Mapping[str, Any]) -> list[Path]:
     ]
 
 
+def _edited(target: Path, record: Mapping[str, Any]) -> list[str]:
+    """The files of a pack that changed since it was installed, or are gone."""
+    return [path for path, digest in record["files"].items() if _hash(target / path) != digest]
+
+
+def _hash(path: Path) -> str:
+    """SHA-256 of a file; '' where it is none."""
+    return hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else ""
+
+
+def _no_pack(target: Path) -> str:
+    return f"its {RECORD} is damaged" if (target / RECORD).exists() else f"it has no {RECORD}"
+
+
 def remove(target: Path) -> int:
     """Remove the files that a pack brought, and folders that are empty then; how many patterns it had.
 
@@ -125,7 +143,7 @@ def remove(target: Path) -> int:
     """
     record = read_pack(target)
     if record is None:
-        raise BadUsage(f"{target} is not an installed pack (it has no {RECORD})")
+        raise BadUsage(f"{target} is not an installed pack ({_no_pack(target)})")
     for path in (*record["files"], RECORD):
         (target / path).unlink(missing_ok=True)
     below = sorted(
@@ -140,20 +158,22 @@ def remove(target: Path) -> int:
 def origin_of(path: Path) -> str | None:
     """The pack that a pattern file belongs to, and whether it changed since; None for other files.
 
-    'acme' or 'acme (changed)'.
+    'acme', 'acme (changed)', or 'acme (incomplete)' where another file of the pack is gone.
     """
     for folder in list(path.parents)[: MAX_DEPTH + 1]:
         record = read_pack(folder)
         if record is not None:
             own = record["files"].get(path.relative_to(folder).as_posix())
-            same = own is not None and own == hashlib.sha256(path.read_bytes()).hexdigest()
-            return str(record["name"]) if same else f"{record['name']} (changed)"
+            if own is None or own != _hash(path):
+                return f"{record['name']} (changed)"
+            whole = all((folder / other).exists() for other in record["files"])
+            return str(record["name"]) if whole else f"{record['name']} (incomplete)"
     return None
 
 
 def read_pack(folder: Path) -> Mapping[str, Any] | None:
     """The record of an installed pack; None where the folder is none. A link is none."""
-    if folder.is_symlink():
+    if folder.is_symlink() or not (folder / RECORD).is_file():
         return None
     try:
         with open(folder / RECORD, "rb") as file:
@@ -327,6 +347,8 @@ def read_archive(source: Path) -> Files:
     contents = _Contents(source)
     if not source.name.endswith(ARCHIVES):
         raise contents.fail(f"is not a pack: expected a folder or an archive ({', '.join(ARCHIVES)})")
+    if not source.is_file():
+        raise contents.fail("is not a plain file")
     with open(source, "rb") as file:
         data = file.read(MAX_ARCHIVE + 1)
     if len(data) > MAX_ARCHIVE:

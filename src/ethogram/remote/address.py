@@ -13,6 +13,8 @@ from ..models.constants import VARIABLE
 
 NO_KEY = "none"  # sent where a server needs no key: the SDKs require one
 _KEY = re.compile(r"[!-~]{1,1000}")
+_ADDRESS = re.compile(r"[!-~]+")
+_HOST = re.compile(r"(?=.{1,253}$)[\w-]{1,63}(\.[\w-]{1,63})*\.?", re.A)
 _MODEL = re.compile(r"[^\s\x00-\x1f\x7f\ud800-\udfff]{1,200}")
 
 
@@ -35,12 +37,15 @@ def check_address(name: str, value: Any, allow_http: Any, what: str = "base_url"
 
     `allow_http` is None where there is no such option; `what` is what errors call the address.
     """
+    if isinstance(value, str) and value and not _ADDRESS.fullmatch(value):
+        rule = "expected no blanks and only ASCII; other characters are written as %XX"
+        raise BadUsage(f"{name}: invalid {what}: {rule}")
     try:
         parts = urlsplit(value)
         host, _ = parts.hostname or "", parts.port
     except (ValueError, TypeError, AttributeError):
         host, parts = "", urlsplit("")
-    if parts.scheme not in ("http", "https") or not host:
+    if parts.scheme not in ("http", "https") or not _is_host(host):
         raise BadUsage(f"{name}: invalid {what}: expected an address such as https://example.org/v1")
     if parts.username or parts.password or parts.query or parts.fragment:
         raise BadUsage(f"{name}: invalid {what}: expected a plain address, without user, password, ? or #")
@@ -53,6 +58,20 @@ def check_address(name: str, value: Any, allow_http: Any, what: str = "base_url"
             f"use https{remedy}"
         )
     return str(value).rstrip("/")
+
+
+def _is_host(host: str) -> bool:
+    """Whether this can be the name or address of a host.
+
+    >>> [_is_host(host) for host in ("a.example", "127.0.0.1", "::1", "a..b", "")]
+    [True, True, True, False, False]
+    """
+    if _HOST.fullmatch(host):
+        return True
+    try:
+        return bool(ipaddress.ip_address(host))
+    except ValueError:
+        return False
 
 
 def is_local(host: str) -> bool:

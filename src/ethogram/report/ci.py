@@ -17,7 +17,7 @@ from xml.etree import ElementTree as ET
 from ..errors import Fault
 from ..models import rank
 from .text import headline
-from .wording import by_severity, clean, plural, ranked, sentence, span, sureness, title_of, whom
+from .wording import by_severity, clean, inert, plural, ranked, sentence, span, sureness, title_of, whom
 
 if TYPE_CHECKING:
     from ..app.result import Analysis
@@ -66,9 +66,7 @@ _LEVELS = {"low": "notice", "medium": "warning", "high": "warning", "critical": 
 
 
 def _plain(text: str) -> str:
-    # The runner obeys `##[command]` anywhere in a line, and `::command` at its start.
-    line = clean(text, 2000).replace("##[", "## [")
-    return f"  {line}" if not line.lstrip().startswith("::") else f"  | {line}"
+    return f"  {inert(clean(text, 2000))}"
 
 
 def _message(text: str) -> str:

@@ -43,6 +43,17 @@ def clean(text: object, most: int = LONGEST) -> str:
     return full if len(full) <= most else full[: most - 3] + "..."
 
 
+def inert(text: str) -> str:
+    """The text with no line that the runner of GitHub would obey.
+
+    >>> inert("::error::x ##[stop-commands]y")
+    '| ::error::x ## [stop-commands]y'
+    """
+    # It obeys `##[command]` anywhere in a line, and `::command` at its start, after blanks too.
+    lines = text.replace("##[", "## [").splitlines(keepends=True)
+    return "".join(f"| {line}" if line.lstrip().startswith("::") else line for line in lines)
+
+
 def plural(n: int, noun: str) -> str:
     """A number with its noun.
 

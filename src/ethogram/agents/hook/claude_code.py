@@ -51,6 +51,11 @@ def load_plan(data: Mapping[str, Any]) -> Plan:
     return Plan(signals, watched, options, rules)
 
 
+def without_rungs(plan: Plan) -> Plan:
+    """Return the plan for a run that another guard advises: only protected paths are asked about."""
+    return replace(plan, rules=replace(plan.rules, rungs=()))
+
+
 def _with_tuples(data: Mapping[str, Any]) -> dict[str, Any]:
     return {name: tuple(value) if isinstance(value, list) else value for name, value in data.items()}
 

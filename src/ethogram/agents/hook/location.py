@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
 
 DIR_VARIABLE = "ETHOGRAM_HOOK_DIR"
+GUARDED_VARIABLE = "ETHOGRAM_GUARDED"
+"""Set where a guard in the program that starts the agent advises it already."""
 FAILED = ".failed"
 TOOL_EVENTS = ("PreToolUse", "PostToolUse", "PostToolUseFailure")
 EVENTS = (*TOOL_EVENTS, "UserPromptSubmit", "PreCompact", "Stop", "SubagentStop", "SessionEnd")

@@ -14,6 +14,7 @@ import time
 from .location import (
     EVENTS,
     FAILED,
+    GUARDED_VARIABLE,
     is_current,
     log_path,
     make_folder,
@@ -72,6 +73,9 @@ def respond(payload: dict[str, Any], now: float) -> dict[str, Any]:
     except (ImportError, LookupError, TypeError, ValueError):
         # Another version of ethogram wrote it.
         plan = claude_code.load_plan(renewed(folder, plan_path(folder)) or data)
+    if os.environ.get(GUARDED_VARIABLE):
+        # What is said twice is read twice. Questions about protected paths are the hook's alone.
+        plan = claude_code.without_rungs(plan)
     for retry in (True, False):
         db = state_db.opened(state_path())
         try:

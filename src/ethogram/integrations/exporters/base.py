@@ -19,7 +19,7 @@ from ...fields import Count, Name, RecordStruct
 from ...models import SEVERITIES, parse_time
 from ...models.detection import STANDING, STATES
 from ...remote.address import key_variable
-from ...remote.posting import Poster
+from ...remote.posting import Posted, Poster
 
 Record = Mapping[str, Any]
 """A detection as JSON, as `ethogram analyze --json` writes it."""
@@ -159,10 +159,20 @@ def key_from(name: str, variable: str, *, needed: bool) -> str | None:
     return os.environ[key_variable(name, None, True, False, variable) or variable]
 
 
-def post_json(poster: Poster, path: str, body: Mapping[str, Any], missing: str = "") -> str:
-    """Post an object; '' or why it was not taken. `missing` is what HTTP 404 means."""
+def post_json(poster: Poster, path: str, body: Mapping[str, Any], keys: str) -> Posted:
+    """Post an object. `keys` are the variables of the environment with the keys, for the error.
+
+    An answer that is not JSON is a failure: it may be the page of a login.
+    """
     posted = poster.post(json.dumps(body, ensure_ascii=True, allow_nan=False).encode(), path)
-    return missing if missing and posted.status == 404 else posted.why
+    if posted.why:
+        hint = {401: f": check {keys}", 404: ": check the URL"}.get(posted.status, "")
+        return posted._replace(why=posted.why + hint)
+    try:
+        json.loads(posted.body or b"{}")
+    except (ValueError, RecursionError):
+        return posted._replace(why="the answer is not JSON: check the URL")
+    return posted
 
 
 # --- records that were written to a file ----------------------------------------------------

@@ -10,14 +10,15 @@ from typing import Any
 from ...remote.posting import Poster
 from .base import Record, exporter, key_from, metadata_of, places_of, post_json, score_of, session_of
 
+KEYS = ("LANGFUSE_PUBLIC_KEY", "LANGFUSE_SECRET_KEY")
+
 
 @exporter("langfuse")
 class Langfuse:
     """Scores; the detection's id is the score's, so a score is replaced."""
 
     def __init__(self, url: str, *, sleep: Callable[[float], None] = wait) -> None:
-        names = ("LANGFUSE_PUBLIC_KEY", "LANGFUSE_SECRET_KEY")
-        keys = ":".join(key_from("langfuse", name, needed=True) or "" for name in names)
+        keys = ":".join(key_from("langfuse", name, needed=True) or "" for name in KEYS)
         headers = {"Authorization": f"Basic {b64encode(keys.encode()).decode()}"}
         self._poster = Poster("langfuse", url, headers, sleep=sleep)
 
@@ -34,4 +35,4 @@ class Langfuse:
             "metadata": metadata_of(record),
         }
         body |= {"traceId": places_of(record)[-1].trace} if session is None else {"sessionId": session}
-        return post_json(self._poster, "/api/public/scores", body)
+        return post_json(self._poster, "/api/public/scores", body, " and ".join(KEYS)).why

@@ -5,6 +5,7 @@ The conventions for generative AI are still in development: `ATTRIBUTES` is the 
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
@@ -49,9 +50,22 @@ class OpenTelemetry:
         scope = {"name": "ethogram", "version": ethogram.__version__}
         logs = {"scope": scope, "logRecords": [log_record(record)]}
         resource = {"attributes": attributes_of({"service.name": "ethogram"})}
-        return post_json(
-            self._poster, self._path, {"resourceLogs": [{"resource": resource, "scopeLogs": [logs]}]}
-        )
+        body = {"resourceLogs": [{"resource": resource, "scopeLogs": [logs]}]}
+        posted = post_json(self._poster, self._path, body, HEADERS)
+        if not posted.why and is_rejected(posted.body):
+            return "the server rejected the log record"
+        return posted.why
+
+
+def is_rejected(answer: bytes) -> bool:
+    """Whether an answer in JSON, with HTTP 200, says that records were not taken.
+
+    >>> is_rejected(b'{"partialSuccess": {"rejectedLogRecords": "1"}}')
+    True
+    """
+    body = json.loads(answer or b"{}")
+    partial = body.get("partialSuccess") if isinstance(body, dict) else None
+    return isinstance(partial, dict) and str(partial.get("rejectedLogRecords") or 0) != "0"
 
 
 def log_record(record: Record) -> dict[str, Any]:

@@ -9,13 +9,15 @@ from typing import Any
 from ...remote.posting import Poster
 from .base import Record, exporter, key_from, metadata_of, places_of, post_json, score_of, session_of
 
+KEY = "PHOENIX_API_KEY"
+
 
 @exporter("phoenix")
 class Phoenix:
     """Annotations of sessions and spans; the detection's id is their identifier, so they are replaced."""
 
     def __init__(self, url: str, *, sleep: Callable[[float], None] = wait) -> None:
-        key = key_from("phoenix", "PHOENIX_API_KEY", needed=False)
+        key = key_from("phoenix", KEY, needed=False)
         headers = {"Authorization": f"Bearer {key}"} if key else {}
         self._poster = Poster("phoenix", url, headers, sleep=sleep)
 
@@ -41,4 +43,7 @@ class Phoenix:
         body = {"data": [{**target, **annotation} for target in targets]}
         # Without `sync` an unknown session is accepted, and the annotation never shows up.
         path = f"/v1/{what}_annotations?sync=true"
-        return post_json(self._poster, path, body, missing=f"Phoenix does not have the {what}")
+        posted = post_json(self._poster, path, body, KEY)
+        # Another 404 is that of a wrong URL.
+        is_unknown = posted.status == 404 and b"do not exist" in posted.body
+        return f"Phoenix does not have the {what}" if is_unknown else posted.why
