@@ -53,7 +53,22 @@ def test_a_subject_has_its_risk_and_detections(client: httpx.Client, found: dict
     assert shown["events"] == 4
     assert [item["id"] for item in shown["detections"]] == [found["id"]]
     assert 0 <= shown["risk"]["value"] <= 1
-    assert client.get("/v1/subjects/input/nobody").status_code == 400
+
+
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [
+        ("GET", "/v1/subjects/input/nobody"),
+        ("GET", "/v1/detections/none"),
+        ("POST", "/v1/detections/none/verdict"),
+        ("POST", "/v1/detections/none/triage"),
+        ("GET", "/detections/none"),
+        ("GET", "/subjects/input/nobody"),
+    ],
+)
+def test_what_is_not_there_is_not_found(client: httpx.Client, method: str, path: str) -> None:
+    answer = client.request(method, path, json={"verdict": "confirmed"} if "verdict" in path else {})
+    assert (answer.status_code, answer.json()["error"]["code"]) == (404, "not_found")
 
 
 def test_a_verdict_moves_a_detection_out_of_what_is_new(client: httpx.Client, found: dict[str, Any]) -> None:
@@ -83,9 +98,7 @@ def test_muted_until_it_escalates(client: httpx.Client, found: dict[str, Any]) -
     assert client.post(url, json={"muted": "a while"}).status_code == 400
 
 
-def test_the_stream_tells_what_happens_and_continues(
-    client: httpx.Client, found: dict[str, Any]
-) -> None:
+def test_the_stream_tells_what_happens_and_continues(client: httpx.Client, found: dict[str, Any]) -> None:
     def detections(url: str, wanted: int) -> list[tuple[str, dict[str, Any]]]:
         seen: list[tuple[str, dict[str, Any]]] = []
         with client.stream("GET", url) as answer:
@@ -122,6 +135,11 @@ def test_export_and_purge(client: httpx.Client, found: dict[str, Any]) -> None:
     gone = client.post("/v1/purge", json={"subject": "ann", "source": found["source"]}).json()
     assert (gone["events"], gone["detections"]) == (4, 1)
     assert client.get("/v1/detections").json()["total"] == 0
+    done = client.get("/v1/audit").json()["actions"]
+    assert [(item["who"], item["action"], item["about"]) for item in done[:2]] == [
+        ("local", "purge", "4 events, 1 detections"),
+        ("local", "export", ""),
+    ]
     assert client.post("/v1/purge", json={}).status_code == 400
 
 

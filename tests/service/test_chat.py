@@ -81,7 +81,9 @@ def test_a_conversation_that_rises_is_told(shared: httpx.Client) -> None:
     assert turns[0]["mode"] == "SAFE"
     assert turns[-1]["mode"] in ("SUSPECT", "CRITICAL", "UNSAFE")
     assert turns[-1]["reasons"][0].startswith("standing: ")
-    found = wait_for(lambda: shared.get("/v1/detections?pattern=escalation&source=conversation").json()["detections"])
+    found = wait_for(
+        lambda: shared.get("/v1/detections?pattern=escalation&source=conversation").json()["detections"]
+    )
     assert [item["subject"] for item in found] == ["rises/user"]
 
 

@@ -60,6 +60,9 @@ def proxy(
     )
     gateway = Gateway(options)
     bound = bind(host, port)
-    write_line(f"ethogram on http://{host}:{bound.getsockname()[1]} in front of {upstream}; Ctrl-C stops it", to=sys.stderr)
+    write_line(
+        f"ethogram on http://{host}:{bound.getsockname()[1]} in front of {upstream}; Ctrl-C stops it",
+        to=sys.stderr,
+    )
     sys.setswitchinterval(SWITCH)
     listen(gateway, bound, date_header=False, ws="none")

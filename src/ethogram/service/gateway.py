@@ -22,7 +22,7 @@ from ..store import open_store
 from ..store.records import PROXY, TALKS, Added, Store
 from .chat_states import ChatTurn
 from .chats import Chats, Place
-from .guard import Refused, check_request
+from .guard import BODY_SECONDS, Refused, check_request
 from .intake import Intake
 from .keys import ROLES, KeyRing
 from .options import ServeOptions
@@ -42,8 +42,6 @@ NOT_PASSED = frozenset({
     b"forwarded", b"x-forwarded-for", b"x-forwarded-host", b"x-forwarded-proto", KEY_HEADER, CONVERSATION,
 })  # fmt: skip
 NOT_RETURNED = NOT_PASSED - {b"content-length"}
-BODY_SECONDS = 60.0
-"""Seconds in which a request must have arrived."""
 TIMEOUT = {"connect": 10.0, "read": 600.0, "write": 60.0, "pool": 10.0}
 LIMITS = httpx2.Limits(max_connections=1000, max_keepalive_connections=200, keepalive_expiry=60)
 Headers = list[tuple[bytes, bytes]]
