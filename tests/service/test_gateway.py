@@ -303,6 +303,18 @@ def test_open_passes_what_cannot_be_read_and_closed_does_not(begin: Begin, mode:
     assert opened.upstream.requests[-1][2] == body
 
 
+@pytest.mark.parametrize("path", ["/v1/responses", "/v1/messages/", "/v1/completions", "/api/generate"])
+def test_other_ways_to_ask_a_model_are_not_scored_and_say_so(begin: Begin, path: str) -> None:
+    opened = begin()
+    passed = opened.client.post(path, json={"model": "stub", "input": "Hello!"})
+    assert passed.headers["x-ethogram-error"] == "not scored"
+    assert [item[0] for item in opened.upstream.requests] == [path]
+    closed = begin(fail="closed")
+    refused = closed.client.post(path, json={"model": "stub", "input": "Hello!"})
+    assert (refused.status_code, refused.json()["error"]["code"]) == (503, "not_scored")
+    assert closed.upstream.requests == []
+
+
 @pytest.mark.parametrize("mode", ["annotate", "refuse"])
 def test_a_failure_of_ours_is_open_or_closed(
     begin: Begin, mode: str, monkeypatch: pytest.MonkeyPatch

@@ -28,7 +28,7 @@ from .keys import ROLES, KeyRing
 from .options import ServeOptions
 from .policy import Policy, headers_of, note_of, sentence_of
 from .state import Service, log
-from .wire import CHAT_PATHS, AnswerReader, failure, refusal, with_note
+from .wire import CHAT_PATHS, NOT_SCORED_PATHS, AnswerReader, failure, refusal, with_note
 from .writer import Writer
 
 PORT = 8766
@@ -213,7 +213,9 @@ class Exchange:
         self._gateway, self._scope, self._receive, self._send = gateway, scope, receive, send
         self._options = gateway.options
         path = scope["path"].rstrip("/")
-        self._api = CHAT_PATHS.get(path) if scope["method"] == "POST" else None
+        is_post = scope["method"] == "POST"
+        self._api = CHAT_PATHS.get(path) if is_post else None
+        self._is_unscored = is_post and path in NOT_SCORED_PATHS
         self._gone = asyncio.Event()
 
     async def run(self) -> None:
@@ -229,7 +231,9 @@ class Exchange:
             return
         watch = asyncio.create_task(self._watch())
         try:
-            if self._api is None:
+            if self._is_unscored:
+                await self._not_scored(body, "this API is not scored")
+            elif self._api is None:
                 await self._pass_on(body)
             else:
                 await self._chat(self._api, body)

@@ -17,6 +17,11 @@ LONGEST_ANSWER = 4 * 2**20
 """Bytes of an answer that are read; what is longer passes, and its turn is left out."""
 OPENAI, OLLAMA = "openai", "ollama"
 CHAT_PATHS = {"/v1/chat/completions": OPENAI, "/chat/completions": OPENAI, "/api/chat": OLLAMA}
+NOT_SCORED_PATHS = frozenset({
+    "/v1/responses", "/responses", "/v1/messages", "/messages", "/v1/completions", "/completions",
+    "/api/generate",
+})  # fmt: skip
+"""Other APIs by which a model is asked; what passes there is not scored."""
 
 
 class AnswerReader:
