@@ -21,11 +21,12 @@ from ..app.stored_events import note_looks
 from ..app.subject import find_subject, subject_context
 from ..config.settings import learning_in
 from ..errors import BadUsage
+from ..fields import InputStruct, one_of
 from ..models import format_time, parse_time
 from ..models.severity import SEVERITIES
 from .audit import actions_of
 from .guard import Refused, body_of, json_response
-from .inbox import decide, inbox, look
+from .inbox import MAX_TEXT, MUTES, decide, inbox, look
 from .intake import Ingested
 from .keys import ApiKey
 from .patterns import pattern_record, pattern_rows
@@ -35,6 +36,7 @@ from .state import Service
 router = APIRouter(prefix="/v1")
 MANY = 64 * 1024
 """Bytes of a JSON body that is not of events."""
+Time = Annotated[str | None, Query(min_length=1, max_length=60, json_schema_extra={"format": "date-time"})]
 Severity = Annotated[str | None, Query(pattern=f"^({'|'.join(SEVERITIES)})$")]
 
 
@@ -80,7 +82,7 @@ def list_detections(
     subject: Text = None,
     source: Text = None,
     severity: Severity = None,
-    since: Text = None,
+    since: Time = None,
     limit: Limit = 100,
     offset: Offset = 0,
 ) -> Response:
@@ -119,20 +121,23 @@ def show_detection(service: Running, key: CanRead, id: str) -> Response:  # noqa
     return json_response(record)
 
 
-class VerdictBody(msgspec.Struct, forbid_unknown_fields=True):
+Note = Annotated[str, msgspec.Meta(max_length=MAX_TEXT)]
+
+
+class VerdictBody(InputStruct, forbid_unknown_fields=True):
     """A judgement of a detection."""
 
-    verdict: str
+    verdict: Annotated[str, one_of("confirmed", "false_alarm")]
     why: str = ""
     blind: bool = False
 
 
-class TriageBody(msgspec.Struct, forbid_unknown_fields=True):
+class TriageBody(InputStruct, forbid_unknown_fields=True):
     """What is decided about a detection; what is left out stays as it is."""
 
-    muted: str | msgspec.UnsetType = msgspec.UNSET
-    assigned: str | msgspec.UnsetType = msgspec.UNSET
-    note: str | msgspec.UnsetType = msgspec.UNSET
+    muted: Annotated[str, one_of(*MUTES)] | msgspec.UnsetType = msgspec.UNSET
+    assigned: Note | msgspec.UnsetType = msgspec.UNSET
+    note: Note | msgspec.UnsetType = msgspec.UNSET
 
 
 async def read_json(request: Request, kind: Any) -> Any:
@@ -258,7 +263,7 @@ def propose(service: Running, key: CanAdmin) -> Response:
 # --- administration -------------------------------------------------------------------------
 
 
-class PurgeBody(msgspec.Struct, forbid_unknown_fields=True):
+class PurgeBody(InputStruct, forbid_unknown_fields=True):
     """What to remove for good."""
 
     subject: str = ""
@@ -266,6 +271,14 @@ class PurgeBody(msgspec.Struct, forbid_unknown_fields=True):
     before: datetime | None = None
     redact: bool = False
     why: str = ""
+
+
+BODIES = {
+    "/v1/detections/{id}/verdict": VerdictBody,
+    "/v1/detections/{id}/triage": TriageBody,
+    "/v1/purge": PurgeBody,
+}
+"""Path to what is read there."""
 
 
 @router.post("/purge")
