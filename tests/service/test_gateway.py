@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import anthropic
 import httpx
 import openai
 import pytest
@@ -181,6 +182,42 @@ def test_ollama(begin: Begin, stream: bool | None) -> None:
     assert line["message"]["content"].startswith("I cannot help with this.")
 
 
+def test_messages_of_anthropic(begin: Begin, tmp_path: Path) -> None:
+    proxy = begin(store=str(tmp_path / "chats.db"))
+    with anthropic.Anthropic(base_url=proxy.url, api_key="sk-secret", max_retries=0) as client:
+        create: Any = client.messages.create
+        how = {"model": "m", "max_tokens": 10, "metadata": {"user_id": "ann"}}
+        history: list[Any] = [user("Hello!")]
+        with client.messages.stream(messages=history, **how) as stream:  # type: ignore[arg-type]
+            assert stream.get_final_text() == ANSWER
+        history += [{"role": "assistant", "content": [{"type": "text", "text": ANSWER}]}]
+        history += [user("Will it rain?")]
+        assert create(messages=history, **how).content[0].text == ANSWER
+    stored = threads(tmp_path / "chats.db", 4)
+    assert list(stored.values()) == [[("1", "user"), ("2", "assistant"), ("3", "user"), ("4", "assistant")]]
+    assert "sk-secret" in str(proxy.upstream.requests[-1][1])
+
+
+def test_anthropic_is_noted_and_refused_in_its_own_form(begin: Begin) -> None:
+    noting, refusing = begin(mode="note"), begin(mode="refuse", changes=("SUSPECT=refuse",))
+    body = {"model": "m", "max_tokens": 10, "messages": rising()}
+    for system, first in ((None, "Safety note: "), ("Be brief.", "Be brief.\n\nSafety note: ")):
+        noting.client.post("/v1/messages", json={**body, **({"system": system} if system else {})})
+        assert noting.upstream.last_body["system"].startswith(first)
+    noting.client.post("/v1/messages", json={**body, "system": [{"type": "text", "text": "Be brief."}]})
+    assert [block["text"][:11] for block in noting.upstream.last_body["system"]] == [
+        "Be brief.",
+        "Safety note",
+    ]
+    with anthropic.Anthropic(base_url=refusing.url, api_key="x", max_retries=0) as client:
+        create: Any = client.messages.create
+        whole = create(**body)
+        assert (whole.stop_reason, whole.content[0].text[:24]) == ("refusal", "I cannot help with this.")
+        with client.messages.stream(**body) as stream:  # type: ignore[arg-type]
+            assert stream.get_final_text() == whole.content[0].text
+    assert refusing.upstream.requests == []
+
+
 def test_pass_leaves_no_trace_in_the_response(begin: Begin) -> None:
     answer = begin(mode="pass").ask(rising())
     assert not [name for name in answer.headers if name.startswith("x-ethogram")]
@@ -303,7 +340,7 @@ def test_open_passes_what_cannot_be_read_and_closed_does_not(begin: Begin, mode:
     assert opened.upstream.requests[-1][2] == body
 
 
-@pytest.mark.parametrize("path", ["/v1/responses", "/v1/messages/", "/v1/completions", "/api/generate"])
+@pytest.mark.parametrize("path", ["/v1/responses", "/v1/completions/", "/api/generate"])
 def test_other_ways_to_ask_a_model_are_not_scored_and_say_so(begin: Begin, path: str) -> None:
     opened = begin()
     passed = opened.client.post(path, json={"model": "stub", "input": "Hello!"})

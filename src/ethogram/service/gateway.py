@@ -15,7 +15,7 @@ from starlette.requests import Request
 from starlette.types import Receive, Scope, Send
 
 from ..errors import BadUsage
-from ..ingest.values import as_dict, as_list, text_at
+from ..ingest.values import as_dict
 from ..models.slotted import dataclass
 from ..remote.address import check_address
 from ..store import open_store
@@ -28,7 +28,16 @@ from .keys import ROLES, KeyRing
 from .options import ServeOptions
 from .policy import Policy, headers_of, note_of, sentence_of
 from .state import Service, log
-from .wire import CHAT_PATHS, NOT_SCORED_PATHS, AnswerReader, failure, refusal, with_note
+from .wire import (
+    CHAT_PATHS,
+    NOT_SCORED_PATHS,
+    AnswerReader,
+    failure,
+    messages_of,
+    refusal,
+    subject_of,
+    with_note,
+)
 from .writer import Writer
 
 PORT = 8766
@@ -177,10 +186,9 @@ class Gateway:
         )
         return await self._transport.handle_async_request(request)
 
-    async def score(self, fields: dict[str, Any], name: str | None) -> Place | None:
+    async def score(self, api: str, fields: dict[str, Any], name: str | None) -> Place | None:
         """Where the conversation of a request stands; None where it holds no turn."""
-        subject = text_at(fields, "safety_identifier", "user")
-        messages = as_list(fields.get("messages"))
+        subject, messages = subject_of(api, fields), messages_of(api, fields)
         following = self.chats.follow(messages, name=name, subject=subject, source=PROXY)
         return await asyncio.wait_for(following, self._options.deadline)
 
@@ -247,7 +255,7 @@ class Exchange:
     async def _chat(self, api: str, body: bytes) -> None:
         try:
             fields, name = self._fields(body), self._header(CONVERSATION)
-            scoring = self._gateway.score(fields, name)
+            scoring = self._gateway.score(api, fields, name)
             if self._options.policy.is_passive:
                 # Both at once: what is measured only goes into the headers.
                 await self._pass_on(body, scoring=scoring)
@@ -267,7 +275,7 @@ class Exchange:
             self._gateway.later(self._gateway.chats.answer(place, sentence))
             return
         if action == "note":
-            body = with_note(fields, note_of(turn))
+            body = with_note(api, fields, note_of(turn))
         await self._pass_on(body, place)
 
     async def _not_scored(self, body: bytes, why: str) -> None:
