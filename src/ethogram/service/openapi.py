@@ -64,14 +64,9 @@ STATUS: Schema = {
     "properties": {"code": {"type": "integer"}, "message": {"type": "string"}},
 }
 """An error as OTLP has it."""
-ANY_JSON = (
-    "/beta/litellm_basic_guardrail_api",
-    "/v1/litellm/calls",
-    "/v1/traces",
-    "/v1/logs",
-)
-"""Paths that take what another program defines."""
+LITELLM = ("/beta/litellm_basic_guardrail_api", "/v1/litellm/calls")
 OTLP = ("/v1/traces", "/v1/logs")
+"""Paths that take what another program defines, as LITELLM."""
 
 
 def describe(app: FastAPI, bodies: Mapping[str, type]) -> Callable[[], Schema]:
@@ -104,7 +99,8 @@ def _made(app: FastAPI, bodies: Mapping[str, type]) -> Schema:
     contents: dict[str, Schema] = {
         path: {"application/json": {"schema": object_schema(body)}} for path, body in bodies.items()
     }
-    contents |= {path: {"application/json": {"schema": {}}} for path in ANY_JSON}
+    contents |= {path: {"application/json": {"schema": {}}} for path in LITELLM}
+    contents |= {path: {"application/json": {"schema": {"type": "object"}}} for path in OTLP}
     contents["/v1/events"] = {kind: {"schema": {}} for kind in EVENTS}
     failed = {"description": "What is wrong.", "content": {"application/json": {"schema": _ref("error")}}}
     for path, methods in document["paths"].items():

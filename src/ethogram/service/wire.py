@@ -188,7 +188,13 @@ def _anthropic_refusal(model: str, sentence: str, *, is_stream: bool) -> tuple[s
     if not is_stream:
         content = [{"type": "text", "text": sentence}]
         return "application/json", msgspec.json.encode({**head, "content": content, **end, "usage": usage})
-    begun = {**head, "content": [], "stop_reason": None, "stop_sequence": None, "usage": usage}
+    begun: dict[str, Any] = {
+        **head,
+        "content": [],
+        "stop_reason": None,
+        "stop_sequence": None,
+        "usage": usage,
+    }
     events: list[dict[str, Any]] = [
         {"type": "message_start", "message": begun},
         {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}},
