@@ -7,6 +7,7 @@
     │   ├── BadLabels       in files of labels
     │   ├── BadConfig       in ethogram.yaml or the environment
     │   └── BadUsage        in how a command or function was called
+    │       └── NotFound    a subject, source or detection that is not in the store
     ├── Conflict            one event id with two different contents (exit code 2)
     ├── MissingExtra        an optional package is not installed (exit code 2)
     └── EvaluatorStopped    an evaluator cannot answer any question (exit code 2)
@@ -92,6 +93,10 @@ class BadConfig(BadInput):
 
 class BadUsage(BadInput):
     """A command or function was called wrongly."""
+
+
+class NotFound(BadUsage):
+    """A subject, source or detection is not in the store."""
 
 
 class Conflict(EthogramError):

@@ -131,6 +131,7 @@ RECORDS: dict[str, str] = {
     "doctor_check": "app.doctor:DoctorCheck",
     "ingested": "app.receiving:Ingested",
     "api_key": "service.keys:ApiKey",
+    "audit_line": "service.audit:AuditLine",
     "inbox_item": "service.inbox:InboxItem",
     "triage": "service.inbox:Triage",
 }

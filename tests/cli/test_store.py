@@ -111,6 +111,17 @@ def test_what_is_exported_can_be_imported_elsewhere(folder, capsys):
     assert capsys.readouterr().out == ""
 
 
+def test_an_export_goes_into_a_new_file(folder, capsys):
+    run("store", "import", "a.jsonl", "--store", "s.db")
+    run("store", "export", "--store", "s.db")
+    lines = capsys.readouterr().out.splitlines(keepends=True)[-2:]
+    run("store", "export", "--store", "s.db", "--output", "all.jsonl")
+    assert "written to all.jsonl" in capsys.readouterr().out
+    assert Path("all.jsonl").read_text().splitlines(keepends=True)[-2:] == lines
+    run("store", "export", "--store", "s.db", "--output", "all.jsonl", code=2)
+    assert "all.jsonl exists" in capsys.readouterr().err
+
+
 def test_info_counts_what_is_there(folder, capsys):
     run("store", "import", "a.jsonl", "--store", "s.db")
     capsys.readouterr()

@@ -6,10 +6,13 @@ import json
 from typing import Any
 
 import httpx
+import jsonschema
 import pytest
 
 from service.conftest import Start, wait_for
 from service.test_events import COLD, line, post
+
+CONFIRMED = {"verdict": "confirmed"}
 
 
 @pytest.fixture
@@ -53,7 +56,22 @@ def test_a_subject_has_its_risk_and_detections(client: httpx.Client, found: dict
     assert shown["events"] == 4
     assert [item["id"] for item in shown["detections"]] == [found["id"]]
     assert 0 <= shown["risk"]["value"] <= 1
-    assert client.get("/v1/subjects/input/nobody").status_code == 400
+
+
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [
+        ("GET", "/v1/subjects/input/nobody"),
+        ("GET", "/v1/detections/none"),
+        ("POST", "/v1/detections/none/verdict"),
+        ("POST", "/v1/detections/none/triage"),
+        ("GET", "/detections/none"),
+        ("GET", "/subjects/input/nobody"),
+    ],
+)
+def test_what_is_not_there_is_not_found(client: httpx.Client, method: str, path: str) -> None:
+    answer = client.request(method, path, json={"verdict": "confirmed"} if "verdict" in path else {})
+    assert (answer.status_code, answer.json()["error"]["code"]) == (404, "not_found")
 
 
 def test_a_verdict_moves_a_detection_out_of_what_is_new(client: httpx.Client, found: dict[str, Any]) -> None:
@@ -120,6 +138,11 @@ def test_export_and_purge(client: httpx.Client, found: dict[str, Any]) -> None:
     gone = client.post("/v1/purge", json={"subject": "ann", "source": found["source"]}).json()
     assert (gone["events"], gone["detections"]) == (4, 1)
     assert client.get("/v1/detections").json()["total"] == 0
+    done = client.get("/v1/audit").json()["actions"]
+    assert [(item["who"], item["action"], item["about"]) for item in done[:2]] == [
+        ("local", "purge", "4 events, 1 detections"),
+        ("local", "export", ""),
+    ]
     assert client.post("/v1/purge", json={}).status_code == 400
 
 
@@ -127,3 +150,33 @@ def test_a_service_without_verdicts_has_nothing_to_learn(start: Start) -> None:
     client = start(detects=False)
     assert client.post("/v1/learning").json() == {"proposals": []}
     assert client.get("/v1/accuracy").json() == {"accuracy": []}
+
+
+def test_answers_are_as_the_description_says(client: httpx.Client, found: dict[str, Any]) -> None:
+    document = client.get("/openapi.json").json()
+    calls = [
+        ("POST", "/v1/events", "/v1/events", {"subject": "bo"}),
+        ("GET", "/v1/detections", "/v1/detections", None),
+        ("GET", "/v1/detections/{id}", f"/v1/detections/{found['id']}", None),
+        ("GET", "/v1/inbox", "/v1/inbox", None),
+        ("GET", "/v1/subjects", "/v1/subjects", None),
+        ("GET", "/v1/subjects/{source}/{name}", f"/v1/subjects/{found['source']}/ann", None),
+        ("POST", "/v1/detections/{id}/verdict", f"/v1/detections/{found['id']}/verdict", CONFIRMED),
+        ("POST", "/v1/detections/{id}/triage", f"/v1/detections/{found['id']}/triage", {"note": "x"}),
+        ("GET", "/v1/audit", "/v1/audit", None),
+        ("POST", "/v1/chat/turns", "/v1/chat/turns", {"conversation": "described", "text": "Hello!"}),
+        ("POST", "/v1/purge", "/v1/purge", {"subject": "described/user"}),
+        ("GET", "/v1/detections/{id}", "/v1/detections/none", None),
+    ]
+    for method, route, path, body in calls:
+        operation = document["paths"][route][method.lower()]
+        answer = client.request(method, path, json=body)
+        status = "200" if answer.status_code == 200 else "4XX"
+        content = operation["responses"][status]["content"]["application/json"]
+        jsonschema.validate(answer.json(), {**content["schema"], "components": document["components"]})
+        assert "422" not in operation["responses"]
+
+
+def test_a_wrong_method_is_told_the_right_one(client: httpx.Client) -> None:
+    answer = client.delete("/v1/events")
+    assert (answer.status_code, answer.headers["allow"]) == (405, "POST")

@@ -7,6 +7,7 @@ import json
 from concurrent.futures import ThreadPoolExecutor
 
 import httpx
+import pytest
 
 from service.conftest import Start, wait_for
 
@@ -53,6 +54,31 @@ def test_a_bad_event_is_explained_and_nothing_is_stored(client: httpx.Client) ->
     ]
     kept = post(client, line("a", 1), {"subject": ""}, params={"skip_bad": "true"}).json()
     assert (kept["added"], len(kept["faults"])) == (1, 1)
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ("person,at\nann,2026-01-01T00:00:00Z\n", "a table of events needs a column 'subject'"),
+        ("subject,at\nann\n", "1 cells where the header names 2 columns"),
+        ("hello", "unknown format: expected JSON lines"),
+    ],
+)
+def test_a_body_that_is_no_table_of_events_is_explained(
+    client: httpx.Client, body: str, message: str
+) -> None:
+    answer = client.post("/v1/events", content=body)
+    assert answer.status_code == 400
+    assert message in answer.json()["error"]["message"]
+
+
+def test_steps_of_a_run_without_texts_come_with_a_note(client: httpx.Client, shared: httpx.Client) -> None:
+    step = line("a", 1, kind="action", attributes={"tool": "bash", "command": "make"})
+    assert "--keep-text" in post(client, step).json()["notes"][0]
+    assert "--keep-text" in client.get("/connect").text
+    assert post(client, line("b", 1)).json()["notes"] == []
+    assert post(shared, step, params={"source": "steps with texts"}).json()["notes"] == []
+    assert "--keep-text" not in shared.get("/connect").text
 
 
 def test_an_id_with_other_content_is_a_conflict_and_spares_the_others(client: httpx.Client) -> None:

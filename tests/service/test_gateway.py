@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import anthropic
 import httpx
 import openai
 import pytest
@@ -43,31 +44,48 @@ class Proxy:
         return self.client.post("/v1/chat/completions", json=body, headers=headers)
 
 
-@pytest.fixture
-def begin() -> Iterator[Begin]:
-    """Start a gateway with some options in front of a scripted upstream."""
-    with contextlib.ExitStack() as stack:
+def start(
+    stack: contextlib.ExitStack, upstream: Upstream | None = None, store: str = "", **options: Any
+) -> Proxy:
+    """A gateway with some options in front of a scripted upstream, until the stack is closed."""
+    upstream = upstream or Upstream()
+    address = options.pop("address", "") or f"http://127.0.0.1:{stack.enter_context(serving(upstream))}"
+    policy = Policy(options.pop("mode", "annotate"), options.pop("changes", ()))
+    serve = ServeOptions(store=store, **options.pop("serve", {}))
+    gateway = Gateway(ProxyOptions(address, serve, keeps=bool(store), policy=policy, **options))
+    proxy = Proxy(gateway, stack.enter_context(serving(gateway)), upstream)
+    stack.enter_context(proxy.client)
+    stack.callback(proxy.openai.close)
+    return proxy
 
-        def start(upstream: Upstream | None = None, store: str = "", **options: Any) -> Proxy:
-            upstream = upstream or Upstream()
-            address = f"http://127.0.0.1:{stack.enter_context(serving(upstream))}"
-            mode, changes = options.pop("mode", "annotate"), options.pop("changes", ())
-            serve = ServeOptions(store=store, **options.pop("serve", {}))
-            gateway = Gateway(
-                ProxyOptions(
-                    options.pop("address", address),
-                    serve,
-                    keeps=bool(store),
-                    policy=Policy(mode, changes),
-                    **options,
-                )
-            )
-            proxy = Proxy(gateway, stack.enter_context(serving(gateway)), upstream)
-            stack.enter_context(proxy.client)
-            stack.callback(proxy.openai.close)
+
+@pytest.fixture(scope="module")
+def shared_proxies() -> Iterator[Callable[..., Proxy]]:
+    """A gateway for each set of options, for tests that need no conversations of their own."""
+    with contextlib.ExitStack() as stack:
+        known: dict[str, Proxy] = {}
+
+        def shared(**options: Any) -> Proxy:
+            proxy = known.setdefault(repr(options), known.get(repr(options)) or start(stack, **options))
+            proxy.upstream.requests.clear()
             return proxy
 
-        yield start
+        yield shared
+
+
+@pytest.fixture
+def begin(shared_proxies: Callable[..., Proxy]) -> Iterator[Begin]:
+    """A gateway with some options; one of its own where it has a store, an upstream or is to be fresh."""
+    with contextlib.ExitStack() as stack:
+
+        def chosen(
+            upstream: Upstream | None = None, store: str = "", *, fresh: bool = False, **options: Any
+        ) -> Proxy:
+            if upstream or store or fresh or not {*options} <= {"mode", "changes", "fail"}:
+                return start(stack, upstream, store, **options)
+            return shared_proxies(**options)
+
+        yield chosen
 
 
 def rising() -> list[dict[str, Any]]:
@@ -107,7 +125,7 @@ def test_the_risk_of_a_conversation_rises_over_its_turns(begin: Begin) -> None:
 
 
 def test_a_whole_history_that_is_not_known_is_followed_at_once(begin: Begin) -> None:
-    whole = begin().ask(rising())
+    whole = begin(fresh=True).ask(rising())
     assert whole.headers["x-ethogram-mode"] in ("SUSPECT", "CRITICAL", "UNSAFE")
 
 
@@ -162,6 +180,42 @@ def test_ollama(begin: Begin, stream: bool | None) -> None:
     [line] = [json.loads(line) for line in refused.text.splitlines()]
     assert line["done"] is True
     assert line["message"]["content"].startswith("I cannot help with this.")
+
+
+def test_messages_of_anthropic(begin: Begin, tmp_path: Path) -> None:
+    proxy = begin(store=str(tmp_path / "chats.db"))
+    with anthropic.Anthropic(base_url=proxy.url, api_key="sk-secret", max_retries=0) as client:
+        create: Any = client.messages.create
+        how = {"model": "m", "max_tokens": 10, "metadata": {"user_id": "ann"}}
+        history: list[Any] = [user("Hello!")]
+        with client.messages.stream(messages=history, **how) as stream:  # type: ignore[arg-type]
+            assert stream.get_final_text() == ANSWER
+        history += [{"role": "assistant", "content": [{"type": "text", "text": ANSWER}]}]
+        history += [user("Will it rain?")]
+        assert create(messages=history, **how).content[0].text == ANSWER
+    stored = threads(tmp_path / "chats.db", 4)
+    assert list(stored.values()) == [[("1", "user"), ("2", "assistant"), ("3", "user"), ("4", "assistant")]]
+    assert "sk-secret" in str(proxy.upstream.requests[-1][1])
+
+
+def test_anthropic_is_noted_and_refused_in_its_own_form(begin: Begin) -> None:
+    noting, refusing = begin(mode="note"), begin(mode="refuse", changes=("SUSPECT=refuse",))
+    body = {"model": "m", "max_tokens": 10, "messages": rising()}
+    for system, first in ((None, "Safety note: "), ("Be brief.", "Be brief.\n\nSafety note: ")):
+        noting.client.post("/v1/messages", json={**body, **({"system": system} if system else {})})
+        assert noting.upstream.last_body["system"].startswith(first)
+    noting.client.post("/v1/messages", json={**body, "system": [{"type": "text", "text": "Be brief."}]})
+    assert [block["text"][:11] for block in noting.upstream.last_body["system"]] == [
+        "Be brief.",
+        "Safety note",
+    ]
+    with anthropic.Anthropic(base_url=refusing.url, api_key="x", max_retries=0) as client:
+        create: Any = client.messages.create
+        whole = create(**body)
+        assert (whole.stop_reason, whole.content[0].text[:24]) == ("refusal", "I cannot help with this.")
+        with client.messages.stream(**body) as stream:  # type: ignore[arg-type]
+            assert stream.get_final_text() == whole.content[0].text
+    assert refusing.upstream.requests == []
 
 
 def test_pass_leaves_no_trace_in_the_response(begin: Begin) -> None:
@@ -284,6 +338,18 @@ def test_open_passes_what_cannot_be_read_and_closed_does_not(begin: Begin, mode:
     opened = begin(mode=mode)
     opened.client.post("/v1/chat/completions", content=body)
     assert opened.upstream.requests[-1][2] == body
+
+
+@pytest.mark.parametrize("path", ["/v1/responses", "/v1/completions/", "/api/generate"])
+def test_other_ways_to_ask_a_model_are_not_scored_and_say_so(begin: Begin, path: str) -> None:
+    opened = begin()
+    passed = opened.client.post(path, json={"model": "stub", "input": "Hello!"})
+    assert passed.headers["x-ethogram-error"] == "not scored"
+    assert [item[0] for item in opened.upstream.requests] == [path]
+    closed = begin(fail="closed")
+    refused = closed.client.post(path, json={"model": "stub", "input": "Hello!"})
+    assert (refused.status_code, refused.json()["error"]["code"]) == (503, "not_scored")
+    assert closed.upstream.requests == []
 
 
 @pytest.mark.parametrize("mode", ["annotate", "refuse"])
@@ -446,24 +512,26 @@ def test_two_hundred_conversations_at_once(begin: Begin, tmp_path: Path) -> None
         Upstream(lambda fields: f"answer to {fields['messages'][-1]['content']}"), str(tmp_path / "c.db")
     )
 
-    async def converse(client: openai.AsyncOpenAI, number: int) -> list[str]:
+    async def converse(client: httpx.AsyncClient, number: int) -> list[str]:
         history: list[Any] = []
         names = []
-        for turn in range(3):
+        for turn in range(2):
             history.append(user(f"question {turn} of {number}"))
-            raw = await client.chat.completions.with_raw_response.create(model="stub", messages=history)
-            names.append(raw.headers["x-ethogram-conversation"])
-            text = raw.parse().choices[0].message.content or ""
+            body = {"model": "stub", "messages": history}
+            answer = await client.post("/v1/chat/completions", json=body)
+            names.append(answer.headers["x-ethogram-conversation"])
+            text = answer.json()["choices"][0]["message"]["content"]
             assert text == f"answer to question {turn} of {number}"
             history.append(bot(text))
         return names
 
     async def all_at_once() -> list[list[str]]:
-        async with openai.AsyncOpenAI(base_url=f"{proxy.url}/v1", api_key="x", timeout=120) as client:
+        limits = httpx.Limits(max_connections=200)
+        async with httpx.AsyncClient(base_url=proxy.url, timeout=120, limits=limits) as client:
             return await asyncio.gather(*(converse(client, number) for number in range(200)))
 
     names = asyncio.run(all_at_once())
     assert [len(set(name)) for name in names] == [1] * 200
     assert len({name[0] for name in names}) == 200
-    stored = threads(tmp_path / "c.db", 1200)
-    assert {len(turns) for turns in stored.values()} == {6}
+    stored = threads(tmp_path / "c.db", 800)
+    assert {len(turns) for turns in stored.values()} == {4}

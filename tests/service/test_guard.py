@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import socket
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -10,6 +11,8 @@ import httpx
 import pytest
 
 from ethogram.errors import BadUsage
+from ethogram.service import guard
+from ethogram.service.audit import actions_of
 from ethogram.service.keys import new_key, remove_key
 from ethogram.service.options import ServeOptions
 from ethogram.store import open_store
@@ -69,6 +72,48 @@ def test_keys_and_roles(start: Start, tmp_path: Path) -> None:
     bearer = {"Authorization": f"Bearer {judge}"}
     assert client.get("/v1/detections", headers=bearer).status_code == 200
     assert client.post("/v1/events", json=event, headers=bearer).status_code == 403
+
+
+def test_a_key_may_have_a_rate(start: Start, tmp_path: Path) -> None:
+    url = str(tmp_path / "service.db")
+    with open_store(url, create=True) as store:
+        _, secret = new_key(store, "agent", "ingest", NOW, rate=2)
+        _, other = new_key(store, "other", "ingest", NOW)
+    client = start(detects=False)
+
+    def send(key: str) -> httpx.Response:
+        return client.post("/v1/events", json={"subject": "ann"}, headers={"x-api-key": key})
+
+    assert [send(secret).status_code for _ in range(3)] == [200, 200, 429]
+    refused = send(secret)
+    assert (refused.json()["error"]["code"], refused.headers["retry-after"]) == ("rate", "1")
+    assert [send(other).status_code for _ in range(3)] == [200, 200, 200]
+
+
+def test_a_key_is_removed_by_id_or_by_a_name_that_one_has(tmp_path: Path) -> None:
+    with open_store(str(tmp_path / "service.db"), create=True) as store:
+        first, _ = new_key(store, "agent", "ingest", NOW)
+        new_key(store, "agent", "ingest", NOW)
+        new_key(store, "bea", "judge", NOW)
+        assert remove_key(store, "bea", NOW).role == "judge"
+        with pytest.raises(BadUsage, match="several keys are for 'agent'"):
+            remove_key(store, "agent", NOW)
+        assert remove_key(store, first.id, NOW).id == first.id
+        with pytest.raises(BadUsage, match="did you mean 'agent'"):
+            remove_key(store, "agnt", NOW)
+        done = [item.action for item in actions_of(store)]
+    assert sorted(done) == ["new key"] * 3 + ["remove key"] * 2
+
+
+def test_a_request_that_does_not_arrive_is_given_up(
+    client: httpx.Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(guard, "BODY_SECONDS", 0.2)
+    port = client.base_url.port
+    with socket.create_connection(("127.0.0.1", port or 0)) as connection:
+        head = f"POST /v1/events HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nContent-Length: 100\r\n\r\n{{"
+        connection.sendall(head.encode())
+        assert b" 408 " in connection.makefile("rb").readline()
 
 
 def test_a_key_is_not_in_the_store(tmp_path: Path) -> None:

@@ -113,7 +113,7 @@ def rounds(count: int, tmp_path: Path) -> None:
 
 
 def test_a_killed_service_loses_and_doubles_nothing(tmp_path: Path) -> None:
-    rounds(2, tmp_path)
+    rounds(1, tmp_path)
 
 
 @pytest.mark.long

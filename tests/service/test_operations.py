@@ -8,12 +8,14 @@ import re
 import shutil
 import socket
 import subprocess
+import tomllib
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import httpx
 import pytest
 
-from ethogram.app.doctor import doctor
+from ethogram.app.doctor import doctor, extras
 from ethogram.config import Settings
 from ethogram.service.metrics import Metrics
 from service.conftest import Start, wait_for
@@ -76,6 +78,23 @@ def test_a_real_prometheus_reads_the_metrics(start: Start, tmp_path: Path) -> No
     finally:
         server.kill()
         server.wait()
+
+
+def test_doctor_knows_every_extra() -> None:
+    declared = tomllib.loads((FILES.parents[1] / "pyproject.toml").read_text())["project"]
+    installed = set(extras())
+    # What was added since the last install is not known yet.
+    assert installed <= set(declared["optional-dependencies"]) - {"dev"}
+    assert {"serve", "postgres", "langchain"} <= installed
+
+
+def test_what_is_older_than_the_retention_is_removed(start: Start) -> None:
+    old = (datetime.now(UTC) - timedelta(days=40)).isoformat()
+    post(start(detects=False), {"id": "old", "at": old, "subject": "ann"}, {"id": "new", "subject": "ann"})
+    client = start(retention=30 * 86_400.0)
+    wait_for(
+        lambda: [json.loads(text)["id"] for text in client.get("/v1/export").text.splitlines()] == ["new"]
+    )
 
 
 def test_doctor_sees_a_running_service(start: Start) -> None:

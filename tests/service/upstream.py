@@ -46,6 +46,8 @@ class Upstream:
             await self._openai(json.loads(body), receive, send)
         elif path == "/api/chat":
             await self._ollama(json.loads(body), send)
+        elif path == "/v1/messages":
+            await self._anthropic(json.loads(body), send)
         elif path == "/v1/models":
             await _reply(send, 200, {"object": "list", "data": [{"id": "stub", "object": "model"}]})
         elif path == "/moved":
@@ -89,6 +91,37 @@ class Upstream:
             await asyncio.sleep(self.pause)
         leaving.cancel()
         await send({"type": "http.response.body", "body": b"data: [DONE]\n\n", "more_body": False})
+
+    async def _anthropic(self, fields: dict[str, Any], send: Send) -> None:
+        text = self._text(fields)
+        usage = {"input_tokens": 1, "output_tokens": 1}
+        head = {"id": "msg_1", "type": "message", "role": "assistant", "model": fields["model"]}
+        end = {"stop_reason": "end_turn", "stop_sequence": None}
+        if not fields.get("stream"):
+            content = [{"type": "text", "text": text}]
+            await _reply(send, 200, {**head, "content": content, **end, "usage": usage})
+            return
+        kind = [(b"content-type", b"text/event-stream; charset=utf-8")]
+        await send({"type": "http.response.start", "status": 200, "headers": kind})
+        block = {"index": 0}
+        events: list[dict[str, Any]] = [
+            {
+                "type": "message_start",
+                "message": {**head, "content": [], "stop_reason": None, "usage": usage},
+            },
+            {"type": "content_block_start", **block, "content_block": {"type": "text", "text": ""}},
+            *(
+                {"type": "content_block_delta", **block, "delta": {"type": "text_delta", "text": word}}
+                for word in _words(text)
+            ),
+            {"type": "content_block_stop", **block},
+            {"type": "message_delta", "delta": end, "usage": usage},
+            {"type": "message_stop"},
+        ]
+        for event in events:
+            line = f"event: {event['type']}\ndata: {json.dumps(event)}\n\n".encode()
+            await send({"type": "http.response.body", "body": line, "more_body": True})
+        await send({"type": "http.response.body", "body": b""})
 
     async def _ollama(self, fields: dict[str, Any], send: Send) -> None:
         text = self._text(fields)

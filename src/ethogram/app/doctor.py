@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import sys
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
-from importlib.util import find_spec
+from importlib import metadata
 from pathlib import Path
 from typing import Annotated
 
@@ -19,14 +20,6 @@ from ..remote.address import check_address
 from ..store import open_store
 from .analyze import load_library
 
-EXTRAS = {
-    "parquet": ("pyarrow",),
-    "llm": ("anthropic", "openai"),
-    "serve": ("fastapi", "uvicorn", "prometheus_client"),
-    "postgres": ("psycopg",),
-    "neo4j": ("neo4j",),
-}
-"""Extra to the packages it brings."""
 LEAST_FREE = 200 * 2**20
 """Bytes that should be free beside a store."""
 SECONDS = 5.0
@@ -45,9 +38,8 @@ class DoctorCheck(RecordStruct):
 def doctor(settings: Settings, *, store: str = "", url: str = "") -> Iterator[DoctorCheck]:
     """Check what can be checked without changing anything; a store and a service only where named."""
     yield DoctorCheck("python", "ok", f"Python {sys.version.split()[0]}")
-    for extra, packages in EXTRAS.items():
-        missing = [name for name in packages if find_spec(name) is None]
-        if missing:
+    for extra, packages in extras().items():
+        if not all(map(_is_installed, packages)):
             yield DoctorCheck(f"extra {extra}", "note", f"not installed: pip install 'ethogram[{extra}]'")
         else:
             yield DoctorCheck(f"extra {extra}", "ok", "installed")
@@ -57,6 +49,24 @@ def doctor(settings: Settings, *, store: str = "", url: str = "") -> Iterator[Do
         yield from _disk(store)
     if url:
         yield _checked("service", lambda: _service(url))
+
+
+def extras() -> dict[str, list[str]]:
+    """Extra to the packages it brings, as the installed package declares them; that of developers apart."""
+    brings: dict[str, list[str]] = {}
+    for line in metadata.requires("ethogram") or ():
+        found = re.fullmatch(r"""([\w.-]+).*;\s*extra\s*==\s*['"]([\w-]+)['"]""", line)
+        if found and found[2] != "dev":
+            brings.setdefault(found[2], []).append(found[1])
+    return brings
+
+
+def _is_installed(package: str) -> bool:
+    try:
+        metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return False
+    return True
 
 
 def _checked(name: str, look: Callable[[], str]) -> DoctorCheck:

@@ -15,7 +15,7 @@ from ..ingest.batch import Place
 from ..ingest.collector import Collector, latest_time
 from ..ingest.errors import BadLine, Unreadable
 from ..ingest.event_parser import Rules
-from ..ingest.format import Record, choose
+from ..ingest.format import UTF_16, Record, choose
 from ..ingest.formats.json_array import JsonArray
 from ..ingest.formats.jsonl import JsonLines
 from ..ingest.reader import STDIN, InputFile, open_file, records_of
@@ -23,6 +23,7 @@ from ..models import Event
 from ..models.limits import Limits
 from ..patterns.catalogue import known_ranges
 from ..store.records import Added, Clash, Clashes, Staged
+from ..store.rows import MARK, STEPS, bare_attributes
 from .importing import known_kinds
 from .readings import TextSignals, text_signals
 
@@ -41,6 +42,8 @@ class Ingested(RecordStruct):
     repeated: Count
     skipped: Mapping[str, Count]
     faults: tuple[Fault, ...]
+    notes: tuple[str, ...] = ()
+    """What should be known about these events."""
 
 
 class Received(NamedTuple):
@@ -51,8 +54,19 @@ class Received(NamedTuple):
     repeated: int
     skipped: Mapping[str, int]
     faults: tuple[Fault, ...] = ()
+    notes: tuple[str, ...] = ()
     first_wins: bool = False
     """Leave out events whose id the store has with other content, instead of refusing them all."""
+
+
+NO_TEXTS = (
+    "commands and results are not stored: most patterns of runs compare them, and find nothing without; "
+    "start the service with --keep-text"
+)
+UNKNOWN = (
+    "unknown format: expected JSON lines, a JSON array, CSV with a column 'subject', Parquet, or the "
+    "transcript of a known program"
+)
 
 
 class _Position(Place):
@@ -107,6 +121,7 @@ class Receiver:
         self._settings = settings
         self._kinds = known_kinds(settings)
         self._ranges = known_ranges()
+        self._keep_text = keep_text
         self._measure: TextSignals | None = text_signals(settings, keep_text=keep_text)
 
     def read(
@@ -117,11 +132,14 @@ class Receiver:
         rules = self._rules(limits, now)
         collector = RequestCollector(source, rules, kinds, now)
         file = InputFile(STDIN, named=True)
-        named = InputFile(BODY, named=True)
         place = Place(0, 0, BODY)
         try:
             with open_file(file, BytesIO(body), limits) as opened:
-                collector.fill = isinstance(choose(opened.head, BODY), JsonLines | JsonArray)
+                name = name_of_body(opened.head)
+                adapter, named = choose(opened.head, name), InputFile(name, named=True)
+                if adapter is None and opened.head.strip() and not opened.head.startswith(UTF_16):
+                    raise Unreadable(UNKNOWN)
+                collector.fill = isinstance(adapter, JsonLines | JsonArray)
                 for line, value, column in records_of(place, named, opened, rules, collector) or ():
                     collector.add_record(Place(0, line, BODY), value, column)
         except Unreadable as error:
@@ -178,7 +196,12 @@ class Receiver:
             Staged(event, 0, number, measure(event) if measure else ())
             for number, event in enumerate(batch.events)
         ]
-        return Received(staged, collector.new_kinds(), batch.repeated, batch.skipped, batch.bad)
+        loses = not self._keep_text and any(
+            event.kind in STEPS and MARK in bare_attributes(event.kind, event.attributes)
+            for event in batch.events
+        )
+        notes = (NO_TEXTS,) if loses else ()
+        return Received(staged, collector.new_kinds(), batch.repeated, batch.skipped, batch.bad, notes)
 
 
 def add_first(
@@ -195,3 +218,14 @@ def add_first(
             if len(kept) == len(staged):
                 raise
             clashes, staged = (*clashes, *error.clashes), kept
+
+
+def name_of_body(head: bytes) -> str:
+    """The name a body would have as a file: a table where its first line has columns.
+
+    >>> name_of_body(b"person,at\\nann,2026-01-01"), name_of_body(b'{"subject": "ann", "kind": "login"}')
+    ('body.csv', 'body')
+    """
+    first = head.lstrip().partition(b"\n")[0]
+    is_table = first[:1].isalpha() and any(mark in first for mark in (b",", b";", b"\t"))
+    return f"{BODY}.csv" if is_table else BODY

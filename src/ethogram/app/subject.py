@@ -13,7 +13,7 @@ from ..engine.history import History, Seen, histories
 from ..engine.live.engine import Engine
 from ..engine.live.sequence import Link, Replay, SequenceState
 from ..engine.live.sequence import Sequence as SequenceMachine
-from ..errors import BadUsage, did_you_mean
+from ..errors import BadUsage, NotFound, did_you_mean
 from ..fields import Count, Name, Ratio, RecordStruct, one_of
 from ..language.program import Program, SequenceProgram
 from ..language.templates import rounded
@@ -246,7 +246,7 @@ def _signal(name: str, values: list[Value], last: int) -> SignalContext:
 def find_subject(store: Store, name: str, source: str | None = None) -> SubjectRow:
     """The subject of that name, with events or detections.
 
-    BadUsage where there is none, or one in each of several sources.
+    NotFound where there is none, BadUsage where each of several sources has one.
     """
     rows = [*store.subjects(name, source), *store.detected_subjects(name, source)]
     if len(rows) == 1:
@@ -258,9 +258,9 @@ def find_subject(store: Store, name: str, source: str | None = None) -> SubjectR
     every = sorted({*store.sources(), *(row.source for row in found)})
     if source is not None and source not in every:
         near = did_you_mean(source, every) or f": expected one of {', '.join(every[:5])}"
-        raise BadUsage(f"no source {source!r:.80} in the store{near}")
+        raise NotFound(f"no source {source!r:.80} in the store{near}")
     known = [row.name for row in (*store.subjects(), *found) if source in (None, row.source)]
-    raise BadUsage(f"no subject {name!r:.80} in the store{did_you_mean(name, known)}")
+    raise NotFound(f"no subject {name!r:.80} in the store{did_you_mean(name, known)}")
 
 
 @dataclass(frozen=True, slots=True)

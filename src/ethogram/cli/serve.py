@@ -8,13 +8,14 @@ from contextlib import ExitStack
 from tempfile import TemporaryDirectory
 from typing import Annotated
 
-from ..errors import MissingExtra
+from ..errors import BadUsage, MissingExtra
 from ..store import open_store
 from . import options as o
 from .output import emit, write_json, write_line
 
 SECRET = "ETHOGRAM_WEBHOOK_SECRET"
 """The variable with the secret that signs what webhooks get."""
+DAY = 86_400.0
 
 
 def serve(
@@ -36,6 +37,7 @@ def serve(
         o.opt("Send detections as scores: phoenix, langfuse, otel.", "--export", metavar="NAME=URL"),
     ] = o.NONE,
     public_url: Annotated[str, o.opt("Use this address in links.", metavar="URL")] = "",
+    retention: Annotated[str, o.opt("Remove what is older than this, like 90d.", metavar="DURATION")] = "",
     patterns: o.Patterns = o.NONE,
     config: o.Config = "",
 ) -> None:
@@ -50,6 +52,9 @@ def serve(
     from ..service.state import Service
 
     settings = o.InputOptions((), "", config).loaded().settings
+    keep_for = o.seconds_of(retention, "--retention")
+    if keep_for is not None and keep_for < DAY:
+        raise BadUsage(f"invalid --retention {retention!r:.40}: expected one day or more, like 90d")
     with ExitStack() as stack:
         bound = stack.enter_context(bind(host, port))
         if demo:
@@ -66,6 +71,7 @@ def serve(
             webhook_secret=os.environ.get(SECRET, ""),
             exports=tuple(exports),
             public_url=public_url,
+            retention=keep_for,
         )
         service = Service(options)
         if demo:
@@ -78,13 +84,16 @@ def new(
     name: Annotated[str, o.arg("Say who or what uses the key.", "NAME")],
     store: o.StoreUrl,
     role: Annotated[str, o.opt("Allow this: ingest, read, judge or admin.", metavar="ROLE")] = "ingest",
+    rate: Annotated[
+        int, o.opt("Allow so many requests a minute (0: any number).", metavar="N", min=0, max=1_000_000)
+    ] = 0,
     as_json: o.AsJson = False,
 ) -> None:
     """Make an API key, and print it once."""
     from ..service.keys import new_key
 
     with open_store(store, create=True) as opened:
-        key, secret = new_key(opened, name, role, o.now())
+        key, secret = new_key(opened, name, role, o.now(), rate=rate)
     if as_json:
         write_json({**key.to_dict(), "key": secret})
     else:
@@ -98,11 +107,16 @@ def list_(store: o.StoreUrl, as_json: o.AsJson = False) -> None:
 
     with open_store(store) as opened:
         keys = list_keys(opened)
-    lines = [f"{key.id}  {key.role:7} {key.name}" for key in keys] or ["No keys."]
+    lines = [
+        f"{key.id}  {key.role:7} {key.name}{f', {key.rate:,} requests a minute' if key.rate else ''}"
+        for key in keys
+    ] or ["No keys."]
     emit((key.to_dict() for key in keys), lines, as_json=as_json)
 
 
-def remove(key: Annotated[str, o.arg("Remove the key with this id.", "ID")], store: o.StoreUrl) -> None:
+def remove(
+    key: Annotated[str, o.arg("Remove the key with this id or name.", "KEY")], store: o.StoreUrl
+) -> None:
     """Remove an API key."""
     from ..service.keys import remove_key
 

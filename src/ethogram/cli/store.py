@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import os
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
@@ -184,15 +186,20 @@ def export(
 
     if form not in FORMATS:
         raise BadUsage(f"invalid --format {form!r:.40}: expected {', '.join(FORMATS)}")
-    if bool(output) == (form == FORMATS[0]):
-        raise BadUsage("--output goes with --format parquet or neo4j-csv; JSON lines go to standard output")
+    if not output and form != FORMATS[0]:
+        raise BadUsage(f"--format {form} needs --output PATH; only JSON lines go to standard output")
     with open_store(store) as opened:
         o.note_all(opened, "export")
         name = stored_name(opened, subject, None) if subject else None
         if form == FORMATS[0]:
             rows = opened.subjects(name, source or None) if subject or source else None
-            for event in opened.events(None if rows is None else [row.who for row in rows]):
-                write_json({"source": event.source, **event.to_dict()})
+            events = opened.events(None if rows is None else [row.who for row in rows])
+            lines = ({"source": event.source, **event.to_dict()} for event in events)
+            if output:
+                write_line(f"{plural(_write_lines(lines, output), 'event')} written to {output}.")
+            else:
+                for line in lines:
+                    write_json(line)
             return
         from ..app.moving import export_neo4j, export_parquet
 
@@ -206,6 +213,24 @@ def export(
                 )
         except OSError as error:
             raise BadUsage(f"{output} cannot be written: {error.strerror or error}") from None
+
+
+def _write_lines(lines: Iterator[dict[str, Any]], output: str) -> int:
+    """Write a new file of JSON lines that only its owner may read; return how many."""
+    count = 0
+    try:
+        with open(output, "x", encoding="utf-8", opener=_private) as file:
+            for count, line in enumerate(lines, 1):  # noqa: B007
+                file.write(json.dumps(line, ensure_ascii=False) + "\n")
+    except FileExistsError:
+        raise BadUsage(f"{output} exists: expected the path of a new file") from None
+    except OSError as error:
+        raise BadUsage(f"{output} cannot be written: {error.strerror or error}") from None
+    return count
+
+
+def _private(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)
 
 
 def copy(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Annotated, Any
 
@@ -22,10 +22,13 @@ from ..app.stored_events import note_looks
 from ..app.subject import find_subject, subject_context
 from ..config.settings import learning_in
 from ..errors import BadUsage
+from ..fields import InputStruct, one_of
 from ..models import format_time, parse_time
 from ..models.severity import SEVERITIES
+from .audit import actions_of
 from .guard import Refused, body_of, json_response
-from .inbox import decide, inbox, look
+from .inbox import MAX_TEXT, MUTES, decide, inbox, look
+from .keys import ApiKey
 from .patterns import pattern_record, pattern_rows
 from .routes import CanAdmin, CanIngest, CanJudge, CanRead, Limit, Offset, Running, Text, person_of
 from .state import Service
@@ -33,6 +36,7 @@ from .state import Service
 router = APIRouter(prefix="/v1")
 MANY = 64 * 1024
 """Bytes of a JSON body that is not of events."""
+Time = Annotated[str | None, Query(min_length=1, max_length=60, json_schema_extra={"format": "date-time"})]
 Severity = Annotated[str | None, Query(pattern=f"^({'|'.join(SEVERITIES)})$")]
 
 
@@ -64,7 +68,7 @@ async def ingest(service: Service, body: bytes, *, source: str, skip_bad: bool =
     )
     added = await asyncio.wrap_future(service.writer.submit(received, now))
     repeated = added.repeated + received.repeated
-    return Ingested(added.added, repeated, dict(received.skipped), received.faults)
+    return Ingested(added.added, repeated, dict(received.skipped), received.faults, received.notes)
 
 
 # --- detections -----------------------------------------------------------------------------
@@ -78,7 +82,7 @@ def list_detections(
     subject: Text = None,
     source: Text = None,
     severity: Severity = None,
-    since: Text = None,
+    since: Time = None,
     limit: Limit = 100,
     offset: Offset = 0,
 ) -> Response:
@@ -117,20 +121,23 @@ def show_detection(service: Running, key: CanRead, id: str) -> Response:  # noqa
     return json_response(record)
 
 
-class VerdictBody(msgspec.Struct, forbid_unknown_fields=True):
+Note = Annotated[str, msgspec.Meta(max_length=MAX_TEXT)]
+
+
+class VerdictBody(InputStruct, forbid_unknown_fields=True):
     """A judgement of a detection."""
 
-    verdict: str
+    verdict: Annotated[str, one_of("confirmed", "false_alarm")]
     why: str = ""
     blind: bool = False
 
 
-class TriageBody(msgspec.Struct, forbid_unknown_fields=True):
+class TriageBody(InputStruct, forbid_unknown_fields=True):
     """What is decided about a detection; what is left out stays as it is."""
 
-    muted: str | msgspec.UnsetType = msgspec.UNSET
-    assigned: str | msgspec.UnsetType = msgspec.UNSET
-    note: str | msgspec.UnsetType = msgspec.UNSET
+    muted: Annotated[str, one_of(*MUTES)] | msgspec.UnsetType = msgspec.UNSET
+    assigned: Note | msgspec.UnsetType = msgspec.UNSET
+    note: Note | msgspec.UnsetType = msgspec.UNSET
 
 
 async def read_json(request: Request, kind: Any) -> Any:
@@ -146,17 +153,18 @@ async def read_json(request: Request, kind: Any) -> Any:
 async def judge(request: Request, service: Running, key: CanJudge, id: str) -> Response:  # noqa: A002
     """Judge a detection: {"verdict": "confirmed" | "false_alarm", "why": ""}."""
     body: VerdictBody = await read_json(request, VerdictBody)
-    saved = await run_in_threadpool(save_verdict, service, person_of(key), id, body)
+    saved = await run_in_threadpool(save_verdict, service, key, id, body)
     return json_response(saved.to_dict())
 
 
-def save_verdict(service: Service, by: str, id: str, body: VerdictBody) -> Any:  # noqa: A002
+def save_verdict(service: Service, key: ApiKey | None, id: str, body: VerdictBody) -> Any:  # noqa: A002
     """Check and save a verdict on a detection."""
     at = service.now()
-    given = judging.VerdictInput(body.verdict, by, at, id, body.why, body.blind)
+    given = judging.VerdictInput(body.verdict, person_of(key), at, id, body.why, body.blind)
     checked = judging.check_verdict(service.store, given, service.settings, now=at)
     judging.save_verdicts(service.store, [checked])
     service.metrics.verdicts.labels(checked.verdict).inc()
+    service.note_action(key, checked.verdict, id)
     return checked
 
 
@@ -168,11 +176,15 @@ async def triage(request: Request, service: Running, key: CanJudge, id: str) -> 
         name: value for name, value in msgspec.structs.asdict(body).items() if value is not msgspec.UNSET
     }
 
-    def save() -> Any:
-        detection = judging.find_detection(service.store, id)
-        return decide(service.store, detection, person_of(key), service.now(), **changes)
+    return json_response((await run_in_threadpool(save_triage, service, key, id, changes)).to_dict())
 
-    return json_response((await run_in_threadpool(save)).to_dict())
+
+def save_triage(service: Service, key: ApiKey | None, id: str, changes: Mapping[Any, str]) -> Any:  # noqa: A002
+    """Save what was decided about a detection."""
+    detection = judging.find_detection(service.store, id)
+    saved = decide(service.store, detection, person_of(key), service.now(), **changes)
+    service.note_action(key, "triage", id)
+    return saved
 
 
 @router.get("/inbox")
@@ -251,7 +263,7 @@ def propose(service: Running, key: CanAdmin) -> Response:
 # --- administration -------------------------------------------------------------------------
 
 
-class PurgeBody(msgspec.Struct, forbid_unknown_fields=True):
+class PurgeBody(InputStruct, forbid_unknown_fields=True):
     """What to remove for good."""
 
     subject: str = ""
@@ -259,6 +271,14 @@ class PurgeBody(msgspec.Struct, forbid_unknown_fields=True):
     before: datetime | None = None
     redact: bool = False
     why: str = ""
+
+
+BODIES = {
+    "/v1/detections/{id}/verdict": VerdictBody,
+    "/v1/detections/{id}/triage": TriageBody,
+    "/v1/purge": PurgeBody,
+}
+"""Path to what is read there."""
 
 
 @router.post("/purge")
@@ -273,7 +293,10 @@ async def purge(request: Request, service: Running, key: CanAdmin) -> Response:
 
     def remove() -> Any:
         note_looks(service.store, "purge", [None], at=service.now(), who=person_of(key), why=body.why)
-        return service.store.purge(subject=whose, before=body.before, redact=body.redact)
+        removed = service.store.purge(subject=whose, before=body.before, redact=body.redact)
+        # Not whom: that is gone for good.
+        service.note_action(key, "purge", f"{removed.events} events, {removed.detections} detections")
+        return removed
 
     desk = request.app.state.chat_desk
     desk.forget(body.subject)
@@ -282,10 +305,19 @@ async def purge(request: Request, service: Running, key: CanAdmin) -> Response:
     return json_response(removed.to_dict())
 
 
+@router.get("/audit")
+def show_audit(service: Running, key: CanAdmin, limit: Limit = 100, offset: Offset = 0) -> Response:
+    """Who judged, decided, exported, removed, and made or removed keys; the newest first."""
+    actions = actions_of(service.store)
+    page = [item.to_dict() for item in actions[offset : offset + limit]]
+    return json_response({"total": len(actions), "actions": page})
+
+
 @router.get("/export")
 def export(service: Running, key: CanAdmin, source: Text = None, subject: Text = None) -> StreamingResponse:
     """All events as JSON lines, in order."""
     service.note_look(key, "export")
+    service.note_action(key, "export")
     chosen = None
     if subject is not None or source is not None:
         chosen = [row.who for row in service.store.subjects(subject, source)]

@@ -30,6 +30,7 @@ from . import (
 )
 from .guard import Guard, Refused, error_response, explain
 from .html import render
+from .openapi import describe
 from .routes import CanRead
 from .state import Service
 
@@ -115,8 +116,12 @@ def create_app(service: Service) -> FastAPI:
         assert isinstance(error, HTTPException)
         codes = {404: "not_found", 405: "method_not_allowed"}
         code = codes.get(error.status_code, "http")
-        return shown(request, error_response(error.status_code, code, str(error.detail)))
+        answer = error_response(error.status_code, code, str(error.detail))
+        answer.headers.update(error.headers or {})  # which methods a path allows
+        return shown(request, answer)
 
+    bodies = {**api.BODIES, "/v1/chat/turns": chat_routes.TurnBody}
+    app.openapi = describe(app, bodies)  # type: ignore[method-assign]
     app.add_exception_handler(Refused, failed)
     app.add_exception_handler(EthogramError, failed)
     app.add_exception_handler(RequestValidationError, invalid)

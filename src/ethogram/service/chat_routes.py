@@ -15,6 +15,7 @@ from starlette.responses import Response
 
 from ..app.conversation import moment_of, role_of
 from ..errors import BadUsage
+from ..fields import InputStruct, Role
 from ..ingest.values import as_dict, as_dicts, as_list, text_at, text_of
 from ..models import parse_time
 from ..store.records import LITELLM, TALKS, Added
@@ -122,6 +123,20 @@ async def json_of(request: Request) -> Any:
         return msgspec.json.decode(body)
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
         raise Refused(400, "bad_json", f"the body is not JSON: {error}") from None
+
+
+Named = Annotated[str, msgspec.Meta(pattern=r"\S", max_length=512)]
+
+
+class TurnBody(InputStruct):
+    """A turn as it is sent, for the description of the API."""
+
+    conversation: Named
+    text: str
+    role: Role = "user"
+    at: Annotated[str, msgspec.Meta(extra_json_schema={"format": "date-time"})] | None = None
+    """Without it, now."""
+    subject: Named | None = None
 
 
 @router.post("/v1/chat/turns")

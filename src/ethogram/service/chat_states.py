@@ -79,6 +79,7 @@ class ChatSaver:
         self._changed = threading.Condition()
         self._saving = threading.Lock()
         self._closing = False
+        self._stopped = threading.Event()
         self._thread = threading.Thread(target=self._run, name="chats", daemon=True)
         self._thread.start()
 
@@ -103,6 +104,7 @@ class ChatSaver:
         with self._changed:
             self._closing = True
             self._changed.notify()
+        self._stopped.set()
         self._thread.join()
 
     def name_at(self, head: bytes) -> str | None:
@@ -134,8 +136,9 @@ class ChatSaver:
             with self._changed:
                 while not self._waiting and not self._closing:
                     self._changed.wait()
-                if self._waiting and not self._closing:
-                    self._changed.wait(SAVE_EVERY)
+            # Not woken by the next turn: what comes within this time is saved together.
+            self._stopped.wait(SAVE_EVERY)
+            with self._changed:
                 waiting, self._waiting = list(self._waiting.values()), {}
                 if self._closing and not waiting:
                     return

@@ -11,8 +11,7 @@ import asyncio
 import uuid
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any, NamedTuple
 
 from ..app.conversation import name_of, role_of
@@ -20,15 +19,13 @@ from ..chat.conversation import Talk, follow, start
 from ..chat.records import Mode, Outcome
 from ..config import Settings
 from ..errors import BadUsage
-from ..models import format_time
 from ..models.limits import Limits
 from ..models.slotted import dataclass
-from ..signals.base import Unmeasured
 from ..signals.chat import meaning_of, tuning_of, values_of
-from ..store.records import TALKS, Added, Store
+from ..store.records import TALKS, Store
 from .chat_states import Chat, ChatSaver, ChatTurn, Saved
 from .messages import Turn, chained, root_of, turn_of, turns_of
-from .state import log
+from .turn_log import Emit, TurnLog, event_lines
 
 MOST_CHATS = 2_000
 """Conversations in memory; others are read from the store, or followed again from their messages."""
@@ -43,8 +40,6 @@ LOOK_BACK = 6
 INLINE = 2_000
 """Characters that are scored at once; more is left to a thread, so that others need not wait."""
 REASONS = 3
-MOST_UNWRITTEN = 10_000
-"""Requests whose turns may wait to be written."""
 
 
 @dataclass(slots=True)
@@ -75,10 +70,6 @@ class Step(NamedTuple):
     values: Mapping[str, Any]
 
 
-Emit = Callable[[list[dict[str, Any]]], "Future[Added]"]
-"""Writes new turns as event lines; called in a thread."""
-
-
 class Chats:
     """All conversations of a process. Use it from one event loop; scoring itself may run in threads.
 
@@ -105,8 +96,7 @@ class Chats:
         self._nodes: dict[bytes, Node] = {}
         self._chats: OrderedDict[str, Chat] = OrderedDict()
         self._locks: dict[str, tuple[asyncio.Lock, list[None]]] = {}
-        self._emitter = ThreadPoolExecutor(1, "turns")
-        self._unwritten = 0
+        self._log = None if emit is None else TurnLog(emit)
 
     def __len__(self) -> int:
         return len(self._chats)
@@ -213,11 +203,14 @@ class Chats:
             if self._saver is not None:
                 self._saver.take(chat.id)
             self._drop(chat)
+        if self._log is not None:
+            self._log.forget({chat.id for chat in gone})
         return len(gone)
 
     def close(self) -> None:
         """Write and save what waits."""
-        self._emitter.shutdown()
+        if self._log is not None:
+            self._log.close()
         if self._saver is not None:
             self._saver.close()
 
@@ -300,6 +293,10 @@ class Chats:
 
     # What was said.
 
+    def _lines(self, chat: Chat, steps: Sequence[Step], at: datetime | None) -> list[dict[str, Any]]:
+        turns = [(step.turn, step.values) for step in steps]
+        return event_lines(chat, turns, at or self._clock(), self._longest)
+
     def _talk_of(self, chat: Chat) -> Talk:
         node = self._nodes.get(chat.head)
         return start() if node is None or node.talk is None else node.talk
@@ -343,8 +340,8 @@ class Chats:
             chat = self._nodes[parent].chat
         chat = self._chat_at(chat, parent)
         self._chats.setdefault(chat.id, chat)  # it may have been dropped meanwhile
-        if emit and self._emit is not None and (lines := self._lines(chat, steps, at)):
-            self._emit_later(lines)
+        if emit and self._log is not None and (lines := self._lines(chat, steps, at)):
+            self._log.put(lines)
         for step in steps:
             chat.turns += 1
             self._nodes[step.key] = Node(chat, _standing(chat, step), step.talk)
@@ -362,52 +359,6 @@ class Chats:
         if self._saver is not None:
             self._saver.put(Saved(chat, chat.head, standing, last.talk, tuple(chat.tail)))
         return Place(last.key, chat, standing)
-
-    def _emit_later(self, lines: list[dict[str, Any]]) -> None:
-        """Hand turns on behind the answer; where too many wait they are left out."""
-        if self._unwritten >= MOST_UNWRITTEN:
-            log.warning("turns of conversations are not stored: too many wait")
-            return
-        self._unwritten += 1
-        self._emitter.submit(self._emit_now, lines)
-
-    def _emit_now(self, lines: list[dict[str, Any]]) -> None:
-        try:
-            assert self._emit is not None
-            # Not waited for: the writer commits together what waits.
-            self._emit(lines).add_done_callback(self._emitted)
-        except Exception as error:
-            self._emitted(error)
-
-    def _emitted(self, result: Future[Added] | Exception) -> None:
-        self._unwritten -= 1
-        error = result if isinstance(result, Exception) else result.exception()
-        if error is not None:
-            log.warning("turns of a conversation were not stored: %s", type(error).__name__)
-
-    def _lines(self, chat: Chat, steps: Sequence[Step], at: datetime | None) -> list[dict[str, Any]]:
-        """The turns as event lines; those of one request follow each other by a microsecond."""
-        last, own = at or self._clock(), {"user": chat.subject}
-        lines = []
-        for number, step in enumerate(steps, 1):
-            role = step.turn.role
-            line: dict[str, Any] = {
-                "id": f"{chat.id}:{chat.turns + number}",
-                "at": format_time(last - timedelta(microseconds=len(steps) - number)),
-                "source": chat.source,
-                "subject": own.get(role, f"{chat.id}/{role}"),
-                "target": f"{chat.id}/assistant" if role == "user" else chat.subject,
-                "thread": chat.id,
-                "kind": "message",
-                "text": step.turn.text[: self._longest],
-                "attributes": {"role": role},
-                "readings": {
-                    name: value for name, value in step.values.items() if not isinstance(value, Unmeasured)
-                },
-            }
-            if step.turn.text.strip():
-                lines.append(line)
-        return lines
 
 
 def _named(value: str | None, what: str) -> str | None:

@@ -16,19 +16,28 @@ from starlette.types import Receive, Scope, Send
 
 from ..app.receiving import Receiver
 from ..errors import BadUsage
-from ..ingest.values import as_dict, as_list, text_at
+from ..ingest.values import as_dict
 from ..models.slotted import dataclass
 from ..remote.address import check_address
 from ..store import open_store
 from ..store.records import PROXY, TALKS, Added, Store
 from .chat_states import ChatTurn
 from .chats import Chats, Place
-from .guard import Refused, check_request
+from .guard import BODY_SECONDS, Refused, check_request
 from .keys import ROLES, KeyRing
 from .options import ServeOptions
 from .policy import Policy, headers_of, note_of, sentence_of
 from .state import Service, log
-from .wire import CHAT_PATHS, AnswerReader, failure, refusal, with_note
+from .wire import (
+    CHAT_PATHS,
+    NOT_SCORED_PATHS,
+    AnswerReader,
+    failure,
+    messages_of,
+    refusal,
+    subject_of,
+    with_note,
+)
 from .writer import Writer
 
 PORT = 8766
@@ -42,8 +51,6 @@ NOT_PASSED = frozenset({
     b"forwarded", b"x-forwarded-for", b"x-forwarded-host", b"x-forwarded-proto", KEY_HEADER, CONVERSATION,
 })  # fmt: skip
 NOT_RETURNED = NOT_PASSED - {b"content-length"}
-BODY_SECONDS = 60.0
-"""Seconds in which a request must have arrived."""
 TIMEOUT = {"connect": 10.0, "read": 600.0, "write": 60.0, "pool": 10.0}
 LIMITS = httpx2.Limits(max_connections=1000, max_keepalive_connections=200, keepalive_expiry=60)
 Headers = list[tuple[bytes, bytes]]
@@ -179,10 +186,9 @@ class Gateway:
         )
         return await self._transport.handle_async_request(request)
 
-    async def score(self, fields: dict[str, Any], name: str | None) -> Place | None:
+    async def score(self, api: str, fields: dict[str, Any], name: str | None) -> Place | None:
         """Where the conversation of a request stands; None where it holds no turn."""
-        subject = text_at(fields, "safety_identifier", "user")
-        messages = as_list(fields.get("messages"))
+        subject, messages = subject_of(api, fields), messages_of(api, fields)
         following = self.chats.follow(messages, name=name, subject=subject, source=PROXY)
         return await asyncio.wait_for(following, self._options.deadline)
 
@@ -215,7 +221,9 @@ class Exchange:
         self._gateway, self._scope, self._receive, self._send = gateway, scope, receive, send
         self._options = gateway.options
         path = scope["path"].rstrip("/")
-        self._api = CHAT_PATHS.get(path) if scope["method"] == "POST" else None
+        is_post = scope["method"] == "POST"
+        self._api = CHAT_PATHS.get(path) if is_post else None
+        self._is_unscored = is_post and path in NOT_SCORED_PATHS
         self._gone = asyncio.Event()
 
     async def run(self) -> None:
@@ -231,7 +239,9 @@ class Exchange:
             return
         watch = asyncio.create_task(self._watch())
         try:
-            if self._api is None:
+            if self._is_unscored:
+                await self._not_scored(body, "this API is not scored")
+            elif self._api is None:
                 await self._pass_on(body)
             else:
                 await self._chat(self._api, body)
@@ -245,7 +255,7 @@ class Exchange:
     async def _chat(self, api: str, body: bytes) -> None:
         try:
             fields, name = self._fields(body), self._header(CONVERSATION)
-            scoring = self._gateway.score(fields, name)
+            scoring = self._gateway.score(api, fields, name)
             if self._options.policy.is_passive:
                 # Both at once: what is measured only goes into the headers.
                 await self._pass_on(body, scoring=scoring)
@@ -265,7 +275,7 @@ class Exchange:
             self._gateway.later(self._gateway.chats.answer(place, sentence))
             return
         if action == "note":
-            body = with_note(fields, note_of(turn))
+            body = with_note(api, fields, note_of(turn))
         await self._pass_on(body, place)
 
     async def _not_scored(self, body: bytes, why: str) -> None:

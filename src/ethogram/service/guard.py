@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import zlib
 from collections.abc import Awaitable, Callable
 from time import monotonic
@@ -12,7 +13,7 @@ from fastapi import Request
 from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from ..errors import BadInput, Conflict, EthogramError
+from ..errors import BadInput, Conflict, EthogramError, NotFound
 from .keys import ROLES, ApiKey
 from .options import ServeOptions
 from .state import Service, log
@@ -29,6 +30,8 @@ HEADERS = (
     (b"referrer-policy", b"same-origin"),
     (b"cross-origin-opener-policy", b"same-origin"),
 )
+BODY_SECONDS = 60.0
+"""Seconds in which a request must have arrived."""
 COOKIE = "ethogram_key"
 SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 
@@ -55,6 +58,8 @@ def explain(error: Exception) -> Response:
         return error_response(429, "busy", str(error))
     if isinstance(error, Conflict):
         return error_response(409, "conflict", str(error))
+    if isinstance(error, NotFound):
+        return error_response(404, "not_found", str(error))
     if isinstance(error, BadInput):
         faults = [fault.to_dict() for fault in error.faults]
         return error_response(400, "bad_input", str(error), faults=faults, more=error.more)
@@ -130,12 +135,15 @@ async def body_of(request: Request, most: int) -> bytes:
         raise Refused(415, "encoding", f"unknown content encoding {encoding!r:.40}: expected gzip")
     unpack = zlib.decompressobj(wbits=31) if encoding == "gzip" else None
     try:
-        async for chunk in request.stream():
-            piece = chunk if unpack is None else unpack.decompress(chunk, most + 1 - size)
-            size += len(piece)
-            if size > most or (unpack is not None and unpack.unconsumed_tail):
-                raise too_large(most)
-            parts.append(piece)
+        async with asyncio.timeout(BODY_SECONDS):
+            async for chunk in request.stream():
+                piece = chunk if unpack is None else unpack.decompress(chunk, most + 1 - size)
+                size += len(piece)
+                if size > most or (unpack is not None and unpack.unconsumed_tail):
+                    raise too_large(most)
+                parts.append(piece)
+    except TimeoutError:
+        raise Refused(408, "too_slow", "the request did not arrive in time") from None
     except zlib.error:
         raise Refused(400, "encoding", "the body is not gzip, though its header says so") from None
     if unpack is not None and not unpack.eof:
@@ -157,6 +165,8 @@ def requires(right: str) -> Callable[[Request], Awaitable[ApiKey | None]]:
         key = service.keys.find(secret) if secret else None
         if key is None:
             raise Refused(401, "no_key", "expected an API key: Authorization: Bearer KEY or x-api-key: KEY")
+        if not service.keys.takes(key):
+            raise Refused(429, "rate", f"the key {key.name!r:.60} may make {key.rate:,} requests a minute")
         if right not in ROLES[key.role]:
             raise Refused(
                 403, "role", f"the key {key.name!r:.60} has the role {key.role}, which may not {right}"

@@ -7,12 +7,13 @@ import secrets
 import time
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Annotated
+from typing import Annotated, Any
 
 from ..errors import BadUsage, did_you_mean
-from ..fields import Name, RecordStruct, one_of
+from ..fields import Count, Name, RecordStruct, one_of
 from ..models import format_time, parse_time
 from ..store.records import Store
+from .audit import note_action
 
 ROLES: Mapping[str, frozenset[str]] = {
     "ingest": frozenset({"ingest"}),
@@ -36,36 +37,46 @@ class ApiKey(RecordStruct):
     name: Name
     role: Annotated[str, one_of(*ROLES)]
     made_at: datetime
+    rate: Count = 0
+    """Requests a minute; 0: any number."""
 
 
-def new_key(store: Store, name: str, role: str, at: datetime) -> tuple[ApiKey, str]:
+def new_key(store: Store, name: str, role: str, at: datetime, *, rate: int = 0) -> tuple[ApiKey, str]:
     """Make a key; returns it and its secret, which is not stored."""
     if role not in ROLES:
         raise BadUsage(f"invalid role {role!r:.40}{did_you_mean(role, ROLES)}: expected {', '.join(ROLES)}")
     if not name.strip():
         raise BadUsage("a key needs a name: expected who or what uses it")
     secret = PREFIX + secrets.token_urlsafe(32)
-    key = ApiKey(secrets.token_hex(4), name, role, at)
-    record = {"name": name, "role": role, "made_at": format_time(at), "hash": _hash(secret)}
+    key = ApiKey(secrets.token_hex(4), name, role, at, rate)
+    record = {"name": name, "role": role, "made_at": format_time(at), "rate": rate, "hash": _hash(secret)}
     store.put_note(NOTE, key.id, record, at)
+    note_action(store, "command line", "new key", f"{key.id} {role} {name}", at)
     return key, secret
 
 
 def list_keys(store: Store) -> list[ApiKey]:
     """All keys, oldest first."""
-    return [
-        ApiKey(key, item["name"], item["role"], parse_time(item["made_at"]))
-        for key, item in store.notes(NOTE).items()
-    ]
+    return [_key_of(key, item) for key, item in store.notes(NOTE).items()]
+
+
+def _key_of(key: str, item: Mapping[str, Any]) -> ApiKey:
+    return ApiKey(key, item["name"], item["role"], parse_time(item["made_at"]), item.get("rate", 0))
 
 
 def remove_key(store: Store, key: str, at: datetime) -> ApiKey:
-    """Remove a key by its id; BadUsage where there is none."""
-    known = {item.id: item for item in list_keys(store)}
-    if key not in known:
-        raise BadUsage(f"no key {key!r:.40}{did_you_mean(key, known)}: `ethogram keys list` shows their ids")
-    store.put_note(NOTE, key, None, at)
-    return known[key]
+    """Remove a key by its id, or by its name where no other has it; BadUsage where there is none."""
+    keys = list_keys(store)
+    chosen = [item for item in keys if item.id == key] or [item for item in keys if item.name == key]
+    if not chosen:
+        near = did_you_mean(key, [word for item in keys for word in (item.id, item.name)])
+        raise BadUsage(f"no key {key!r:.40}{near}: `ethogram keys list` shows them")
+    if len(chosen) > 1:
+        ids = ", ".join(item.id for item in chosen)
+        raise BadUsage(f"several keys are for {key!r:.40}: remove one by its id ({ids})")
+    store.put_note(NOTE, chosen[0].id, None, at)
+    note_action(store, "command line", "remove key", f"{chosen[0].id} {chosen[0].name}", at)
+    return chosen[0]
 
 
 def _hash(secret: str) -> str:
@@ -80,6 +91,8 @@ class KeyRing:
         self._store = store
         self._read = 0.0
         self._by_hash: dict[str, ApiKey] = {}
+        self._spent: dict[str, tuple[float, float]] = {}
+        """Key to the requests it may still make, and when that was counted."""
 
     @property
     def is_empty(self) -> bool:
@@ -91,11 +104,18 @@ class KeyRing:
         self._refresh()
         return self._by_hash.get(_hash(secret))
 
+    def takes(self, key: ApiKey) -> bool:
+        """Whether a key may make a request now; counts it. What a minute allows may come at once."""
+        if not key.rate:
+            return True
+        now = time.monotonic()
+        left, at = self._spent.get(key.id, (float(key.rate), now))
+        left = min(float(key.rate), left + (now - at) * key.rate / 60)
+        self._spent[key.id] = (left - 1 if left >= 1 else left, now)
+        return left >= 1
+
     def _refresh(self) -> None:
         if self._read and time.monotonic() - self._read < FRESH:
             return
-        self._by_hash = {
-            item["hash"]: ApiKey(key, item["name"], item["role"], parse_time(item["made_at"]))
-            for key, item in self._store.notes(NOTE).items()
-        }
+        self._by_hash = {item["hash"]: _key_of(key, item) for key, item in self._store.notes(NOTE).items()}
         self._read = time.monotonic()

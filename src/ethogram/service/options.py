@@ -37,6 +37,8 @@ class ServeOptions:
     """Exporters that get the same as scores, as NAME=URL."""
     public_url: str = ""
     """The address under which people reach the service, for links; empty: host and port."""
+    retention: float | None = None
+    """Seconds after which events, and detections that were over by then, are removed; None: never."""
     pause: float = 1.0
     """Seconds between two looks for something new."""
 

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, NamedTuple
 from urllib.parse import urlencode
 
 from fastapi import APIRouter, Query, Request
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
-from ..app.judging import verdicts as judging
 from ..models import SEVERITIES, rank
 from ..report import charts, wording
 from ..report.wording import plural
-from .api import VerdictBody, save_verdict
+from .api import VerdictBody, save_triage, save_verdict
 from .html import back, render
-from .inbox import STATES, InboxItem, decide, inbox, last_look, look
+from .inbox import STATES, InboxItem, inbox, last_look, look
 from .pages import form_of
 from .routes import CanJudge, CanRead, Running, person_of
 from .state import Service
@@ -163,7 +162,7 @@ def seen(request: Request, service: Running, key: CanRead) -> Response:
 async def judge(request: Request, service: Running, key: CanJudge, id: str) -> Response:  # noqa: A002
     form = await form_of(request)
     body = VerdictBody(form.get("verdict", ""), form.get("why", ""))
-    await run_in_threadpool(save_verdict, service, person_of(key), id, body)
+    await run_in_threadpool(save_verdict, service, key, id, body)
     return back(request)
 
 
@@ -171,10 +170,5 @@ async def judge(request: Request, service: Running, key: CanJudge, id: str) -> R
 async def triage(request: Request, service: Running, key: CanJudge, id: str) -> Response:  # noqa: A002
     form = await form_of(request)
     changes = {name: form[name] for name in ("muted", "assigned", "note") if name in form}
-
-    def save() -> Any:
-        detection = judging.find_detection(service.store, id)
-        return decide(service.store, detection, person_of(key), service.now(), **changes)
-
-    await run_in_threadpool(save)
+    await run_in_threadpool(save_triage, service, key, id, changes)
     return back(request)

@@ -161,7 +161,13 @@ def connect_page(request: Request, service: Running, key: CanRead) -> Response:
         "otel": "\nexport OTEL_EXPORTER_OTLP_HEADERS=x-api-key=KEY" if has_keys else "",
     }
     ways = [(name, title, text.format(**words)) for name, title, text in WAYS]
-    return render(request, "connect.html", ways=ways, known=connected(service))
+    return render(
+        request,
+        "connect.html",
+        ways=ways,
+        known=connected(service),
+        keep_text=service.options.keep_text,
+    )
 
 
 @router.get("/connect/sources")

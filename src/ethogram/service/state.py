@@ -17,6 +17,7 @@ from ..patterns.library import Library
 from ..store import open_store
 from ..store.records import Added, Change, Who
 from ..store.windows import Contacts
+from .audit import note_action
 from .keys import ApiKey, KeyRing
 from .metrics import Metrics
 from .options import ServeOptions
@@ -61,6 +62,10 @@ class Service:
         """Record in a private store who looked at what."""
         who = "local" if key is None else key.name
         note_looks(self.store, what, [subject], at=self.now(), who=who)
+
+    def note_action(self, key: ApiKey | None, action: str, about: str = "") -> None:
+        """Record who changed, exported or removed something."""
+        note_action(self.store, "local" if key is None else key.name, action, about, self.now())
 
     def end_streams(self) -> None:
         """Let streams end within a second, so that the server can stop."""

@@ -8,7 +8,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from multiprocessing.connection import Connection
 from typing import Any, NamedTuple
 
@@ -22,8 +22,8 @@ IDLE = 30.0
 """Seconds until silences are looked for though nothing came."""
 RESTART = 2.0
 """Seconds until a sweeper that died is started again."""
-
-
+TIDY = 3600.0
+"""Seconds between two removals of what is older than the retention."""
 WAKE, STOP = b"wake", b"stop"
 
 
@@ -41,6 +41,7 @@ def run_sweeper(options: ServeOptions, pipe: Connection) -> None:
     """Sweep whenever the pipe says that something came, until it says stop or its other end dies."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the service closes the pipe
     library = load_library(options.patterns or None, options.settings)
+    tidied = float("-inf")
     with open_store(options.store) as store:
         is_due = True
         while True:
@@ -54,6 +55,9 @@ def run_sweeper(options: ServeOptions, pipe: Connection) -> None:
                 return
             begun = time.monotonic()
             try:
+                if options.retention is not None and begun - tidied >= TIDY:
+                    store.purge(before=_now() - timedelta(seconds=options.retention))
+                    tidied = begun
                 done = sweep(store, library, as_of=_now(), clock=_now, settings=options.settings)
                 report = Report(time.monotonic() - begun, done.subjects, done.events, len(store.unreported()))
             except EthogramError as error:

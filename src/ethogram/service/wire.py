@@ -15,8 +15,51 @@ from ..models import format_time
 
 LONGEST_ANSWER = 4 * 2**20
 """Bytes of an answer that are read; what is longer passes, and its turn is left out."""
-OPENAI, OLLAMA = "openai", "ollama"
-CHAT_PATHS = {"/v1/chat/completions": OPENAI, "/chat/completions": OPENAI, "/api/chat": OLLAMA}
+LONGEST_NAME = 512
+OPENAI, OLLAMA, ANTHROPIC = "openai", "ollama", "anthropic"
+CHAT_PATHS = {
+    "/v1/chat/completions": OPENAI,
+    "/chat/completions": OPENAI,
+    "/api/chat": OLLAMA,
+    "/v1/messages": ANTHROPIC,
+}
+NOT_SCORED_PATHS = frozenset({
+    "/v1/responses", "/responses", "/v1/completions", "/completions", "/api/generate",
+})  # fmt: skip
+"""Other APIs by which a model is asked; what passes there is not scored."""
+TOOLS = ("tool_use", "tool_result")
+"""Blocks of Anthropic's messages."""
+
+
+def messages_of(api: str, fields: Mapping[str, Any]) -> list[Any]:
+    """The messages of a request in OpenAI's form; of Anthropic's blocks, texts and ids of tool calls."""
+    messages = as_list(fields.get("messages"))
+    if api != ANTHROPIC:
+        return messages
+    plain = []
+    for message in as_dicts(messages):
+        blocks = as_dicts(message.get("content"))
+        tools = [block for block in blocks if block.get("type") in TOOLS]
+        calls = [{"id": text_at(block, "id", "tool_use_id")} for block in tools]
+        is_result = any(block["type"] == TOOLS[1] for block in tools)
+        content = message.get("content")
+        text = content if isinstance(content, str) else _joined(blocks)
+        role = "tool" if is_result and not text else message.get("role")
+        plain.append({"role": role, "content": text, "tool_calls": calls})
+    return plain
+
+
+def subject_of(api: str, fields: Mapping[str, Any]) -> str | None:
+    """Who asks, where a request says so; of a longer name the beginning."""
+    if api == ANTHROPIC:
+        name = text_at(as_dict(fields.get("metadata")), "user_id")
+    else:
+        name = text_at(dict(fields), "safety_identifier", "user")
+    return name and name[:LONGEST_NAME]
+
+
+def _joined(blocks: list[dict[str, Any]]) -> str:
+    return "".join(text_at(block, "text") or "" for block in blocks if block.get("type") == "text")
 
 
 class AnswerReader:
@@ -72,6 +115,9 @@ class AnswerReader:
             fields = as_dict(msgspec.json.decode(data))
         except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
             return
+        if self._api == ANTHROPIC:
+            self._take_blocks(fields)
+            return
         if self._api == OLLAMA:
             message = as_dict(fields.get("message"))
             self.is_whole = self.is_whole or fields.get("done") is True
@@ -84,6 +130,15 @@ class AnswerReader:
         # A call in pieces has its id in the first.
         calls = as_list(message.get("tool_calls"))
         self._calls += [call for call in calls if self._api == OLLAMA or as_dict(call).get("id")]
+
+    def _take_blocks(self, fields: dict[str, Any]) -> None:
+        """A whole message of Anthropic's, or an event of its stream."""
+        self.is_whole = self.is_whole or fields.get("type") == "message_stop"
+        blocks = as_dicts(fields.get("content"))
+        if (begun := as_dict(fields.get("content_block"))).get("type") == TOOLS[0]:
+            blocks.append(begun)
+        self._texts += [_joined(blocks), text_at(as_dict(fields.get("delta")), "text") or ""]
+        self._calls += [{"id": text_at(block, "id")} for block in blocks if block.get("type") == TOOLS[0]]
 
 
 def streams(api: str, fields: Mapping[str, Any]) -> bool:
@@ -100,6 +155,8 @@ def refusal(api: str, fields: Mapping[str, Any], sentence: str) -> tuple[str, by
         last = {"model": model, "created_at": now, "message": message, "done": True, "done_reason": "stop"}
         kind = "application/x-ndjson" if streams(api, fields) else "application/json"
         return kind, msgspec.json.encode(last) + b"\n"
+    if api == ANTHROPIC:
+        return _anthropic_refusal(model, sentence, is_stream=streams(api, fields))
     head = {"id": f"chatcmpl-{uuid.uuid4().hex}", "created": int(time.time()), "model": model}
     if not streams(api, fields):
         message = {"role": "assistant", "content": sentence}
@@ -124,16 +181,51 @@ def refusal(api: str, fields: Mapping[str, Any], sentence: str) -> tuple[str, by
     return "text/event-stream", b"".join([*lines, b"data: [DONE]\n\n"])
 
 
+def _anthropic_refusal(model: str, sentence: str, *, is_stream: bool) -> tuple[str, bytes]:
+    usage = {"input_tokens": 0, "output_tokens": 0}
+    end = {"stop_reason": "refusal", "stop_sequence": None}
+    head = {"id": f"msg_{uuid.uuid4().hex}", "type": "message", "role": "assistant", "model": model}
+    if not is_stream:
+        content = [{"type": "text", "text": sentence}]
+        return "application/json", msgspec.json.encode({**head, "content": content, **end, "usage": usage})
+    begun: dict[str, Any] = {
+        **head,
+        "content": [],
+        "stop_reason": None,
+        "stop_sequence": None,
+        "usage": usage,
+    }
+    events: list[dict[str, Any]] = [
+        {"type": "message_start", "message": begun},
+        {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}},
+        {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": sentence}},
+        {"type": "content_block_stop", "index": 0},
+        {"type": "message_delta", "delta": end, "usage": {"output_tokens": 0}},
+        {"type": "message_stop"},
+    ]
+    lines = [f"event: {event['type']}\ndata: ".encode() + msgspec.json.encode(event) for event in events]
+    return "text/event-stream", b"\n\n".join([*lines, b""])
+
+
 def failure(api: str | None, code: str, message: str) -> bytes:
     """The body of an error in the form of an API."""
     if api == OLLAMA:
         return msgspec.json.encode({"error": message})
+    if api == ANTHROPIC:
+        return msgspec.json.encode({"type": "error", "error": {"type": code, "message": message}})
     error = {"message": message, "type": "ethogram", "param": None, "code": code}
     return msgspec.json.encode({"error": error})
 
 
-def with_note(fields: Mapping[str, Any], note: str) -> bytes:
+def with_note(api: str, fields: Mapping[str, Any], note: str) -> bytes:
     """The body of a request whose system message, its own or a new one, ends with a note."""
+    if api == ANTHROPIC:
+        own = fields.get("system")
+        if isinstance(own, list):
+            system: Any = [*own, {"type": "text", "text": note}]
+        else:
+            system = f"{own}\n\n{note}" if isinstance(own, str) and own else note
+        return msgspec.json.encode({**fields, "system": system})
     messages = list(as_list(fields.get("messages")))
     first = as_dict(messages[0]) if messages else {}
     if first.get("role") in ("system", "developer") and isinstance(first.get("content"), str):

@@ -136,15 +136,9 @@ def _made(connection: Connection, rows: Sequence[Any]) -> Iterator[Event]:
 def threads(store: Store, kind: str, *, limit: int = 100, offset: int = 0) -> tuple[list[ThreadRow], int]:
     """Threads with events of a kind, those with the newest first, and how many there are."""
     if isinstance(store, Sql):
-        return _counted(
-            store,
-            "o.name, e.thread",
-            "e.kind = :kind AND e.thread IS NOT NULL",
-            kind,
-            limit,
-            offset,
-            ThreadRow,
-        )
+        groups = """SELECT e.source, e.thread AS name, count(*) AS events, max(e.at_us) AS last FROM events e
+          WHERE e.kind = :kind AND e.thread IS NOT NULL GROUP BY e.source, e.thread"""
+        return _counted(store, groups, kind, limit, offset, ThreadRow)
     found: dict[Thread, list[datetime]] = {}
     for event in store.events():
         if event.kind == kind and event.thread is not None:
@@ -157,10 +151,10 @@ def threads(store: Store, kind: str, *, limit: int = 100, offset: int = 0) -> tu
 def actors(store: Store, kind: str, *, limit: int = 100, offset: int = 0) -> tuple[list[Who], int]:
     """Subjects with events of a kind, those with the newest first, and how many there are."""
     if isinstance(store, Sql):
-        rows, total = _counted(
-            store, "o.name, u.name", "e.kind = :kind", kind, limit, offset, lambda *row: (row[0], row[1])
-        )
-        return rows, total
+        groups = """SELECT u.source, u.name, t.events, t.last FROM (SELECT e.subject, count(*) AS events,
+          max(e.at_us) AS last FROM events e WHERE e.kind = :kind GROUP BY e.subject) t
+          JOIN subjects u ON u.key = t.subject"""
+        return _counted(store, groups, kind, limit, offset, lambda *row: (row[0], row[1]))
     last: dict[Who, datetime] = {}
     for event in store.events():
         if event.kind == kind:
@@ -171,14 +165,17 @@ def actors(store: Store, kind: str, *, limit: int = 100, offset: int = 0) -> tup
 
 
 def _counted(
-    store: Sql, by: str, where: str, kind: str, limit: int, offset: int, make: Callable[..., Any]
+    store: Sql, groups: str, kind: str, limit: int, offset: int, make: Callable[..., Any]
 ) -> tuple[list[Any], int]:
-    query = f"""SELECT {by}, count(*), max(e.at_us) FROM events e
-      JOIN subjects u ON u.key = e.subject JOIN sources o ON o.key = e.source WHERE {where} GROUP BY {by}"""
+    """A page of groups with source, name, events and last time, the newest first, and how many there are."""
+    query = f"""SELECT o.name, g.name, g.events, g.last, count(*) OVER () FROM ({groups}) g
+      JOIN sources o ON o.key = g.source ORDER BY g.last DESC, o.name, g.name LIMIT :limit OFFSET :offset"""
     with store.reading() as connection:
-        total: int = run(connection, f"SELECT count(*) FROM ({query}) AS t", kind=kind).scalar()
-        shown = f"{query} ORDER BY 4 DESC, 1, 2 LIMIT :limit OFFSET :offset"
-        rows = run(connection, shown, kind=kind, limit=limit, offset=offset).all()
+        rows = run(connection, query, kind=kind, limit=limit, offset=offset).all()
+        if rows:
+            total: int = rows[0][4]
+        else:  # beyond the last
+            total = run(connection, f"SELECT count(*) FROM ({groups}) g", kind=kind).scalar()
         return [make(*row[:3], moment(row[3])) for row in rows], total
 
 

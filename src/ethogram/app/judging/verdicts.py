@@ -10,7 +10,7 @@ from pathlib import Path
 
 from ...config import Settings
 from ...config.settings import learning_in
-from ...errors import BadInput, BadUsage, Fault, did_you_mean
+from ...errors import BadInput, BadUsage, Fault, NotFound, did_you_mean
 from ...fields import Count, RecordStruct
 from ...ingest import BadLine
 from ...models import Detection, Verdict, format_time, parse_time
@@ -116,10 +116,10 @@ def check_verdict(
 
 
 def find_detection(store: Store, name: str) -> Detection:
-    """The detection of that id; BadUsage where the store has none."""
+    """The detection of that id; NotFound where the store has none."""
     detections = store.detections(ids=[name])
     if not detections:
-        raise BadUsage(
+        raise NotFound(
             f"no detection {name!r:.60} in the store: `ethogram sweep` finds and saves detections, "
             "and prints their ids"
         )
