@@ -29,6 +29,7 @@ from ethogram.store.neo4j import Neo4jStore, open_graph
 from ethogram.store.records import Staged
 from ethogram.store.scores import Scored
 from neo4j_server import own_neo4j
+from servers import free_port
 from settings_files import trusted_settings
 from small import WARM, warm_messages, write_events, write_patterns
 from stores_support import LATER, NOON
@@ -188,6 +189,25 @@ def test_where_there_is_no_store_it_says_how_to_make_one(url):
         open_store(url)
     with pytest.raises(BadUsage, match="is no graph"):
         open_graph("events.db")
+
+
+def test_a_newer_schema_is_refused_and_left_as_it_is(url, store, capsys):
+    store.write(lambda tx: tx.run("MATCH (w:Ethogram {name: 'store'}) SET w.schema = 99"))
+    for create in (False, True):
+        with pytest.raises(EthogramError, match=r"has schema 99, and .* knows 1: .*pip install -U ethogram"):
+            open_store(url, create=create)
+    assert main(["sweep", "--store", url]) == 2
+    assert "nothing was changed" in capsys.readouterr().err
+    assert rows(store, "MATCH (w:Ethogram) RETURN w.schema") == [(99,)]
+
+
+@pytest.mark.parametrize("scheme", ["bolt", "neo4j", "neo4j+s"])
+def test_where_no_server_answers_it_says_why_once(scheme, capfd):
+    url = f"{scheme}://ann:s3cret@127.0.0.1:{free_port()}"
+    assert main(["store", "info", "--store", url]) == 2
+    (line,) = capfd.readouterr().err.splitlines()
+    assert "no Neo4j server answers: Connection refused; start it, or check host, port" in line
+    assert "s3cret" not in line
 
 
 # --- detection inside -----------------------------------------------------------------------

@@ -18,7 +18,7 @@ from ethogram.errors import BadUsage, EthogramError
 from ethogram.models import Event
 from ethogram.store import Store, open_store
 from ethogram.store.postgres import SCHEMA, explain, parse, shown_url
-from servers import Postgres, own_server, postgres_schema
+from servers import Postgres, free_port, own_server, postgres_schema
 from small import warm_messages, write_events
 from stores_support import LATER, NOON
 
@@ -291,6 +291,16 @@ def test_a_wrong_password_says_what_to_check_and_is_not_shown(url, store, capsys
     shown = capsys.readouterr()
     assert "check the user" in shown.out + shown.err
     assert "wr0ng-one" not in shown.out + shown.err
+
+
+def test_a_database_that_is_not_there_and_a_server_that_does_not_answer_say_what_to_do(url):
+    address = parse(url)[0].set(drivername="postgresql")
+    for wrong, advice in (
+        (address.set(database="nowhere"), r'database "nowhere" does not exist; create the database first'),
+        (address.set(port=free_port()), r"Connection refused; start the server, or check host and port"),
+    ):
+        with pytest.raises(EthogramError, match=advice):
+            open_store(wrong.render_as_string(hide_password=False))
 
 
 def test_no_command_prints_the_password(url, tmp_path, capsys):
