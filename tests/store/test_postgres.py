@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import random
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -18,7 +20,7 @@ from ethogram.errors import BadUsage, EthogramError
 from ethogram.models import Event
 from ethogram.store import Store, open_store
 from ethogram.store.postgres import SCHEMA, explain, parse, shown_url
-from servers import Postgres, free_port, own_server, postgres_schema
+from servers import Postgres, free_port, own_server, postgres_schema, small_disk
 from small import warm_messages, write_events
 from stores_support import LATER, NOON
 
@@ -273,6 +275,30 @@ def test_an_import_goes_on_after_the_server_was_away(server, tmp_path, monkeypat
         done = import_events(store, [path], at=LATER, options=options)
         assert (done.added, done.resumed_after) == (40, 20)
         assert [row.events for row in store.subjects()] == [4] * 10
+
+
+def test_an_import_goes_on_after_the_disk_of_the_server_was_full(server, tmp_path):
+    rng = random.Random(1)
+    everybody = [line for number in range(200) for line in warm_messages(f"s{number}")]
+    lines = [{**line, "text": rng.randbytes(5_000).hex()} for line in everybody]
+    path = write_events(tmp_path / "events.jsonl", lines)
+    options = Options(batch=100, keep_text=True)
+    with small_disk(server.folder / "small", megabytes=16) as disk:
+        shutil.chown(disk, "postgres")
+        with connect(server.url, autocommit=True) as raw:
+            raw.execute(f"CREATE TABLESPACE small LOCATION '{disk}'")
+            raw.execute("CREATE DATABASE small TABLESPACE small")
+        with open_store(server.url.replace("/postgres", "/small"), create=True) as store:
+            store.add([Event.sample(id="before", source="x")])
+            with pytest.raises(EthogramError, match="the disk of the server is full: nothing was changed"):
+                import_events(store, [path], at=LATER, options=options)
+            assert [event.id for event in store.events()] == ["before"]
+            subprocess.run(["mount", "-o", "remount,size=200m", disk], check=True)
+            done = import_events(store, [path], at=LATER, options=options)
+            assert done.added == len(lines)
+            assert done.resumed_after > 0
+            assert store.info().events == len(lines) + 1
+        server.stop()
 
 
 def test_a_full_disk_of_the_server_says_that_nothing_was_changed():
