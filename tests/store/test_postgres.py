@@ -393,18 +393,18 @@ with open_store(sys.argv[1], create=True) as store:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
+@pytest.mark.parametrize("kind", ["sqlite", "postgresql", "neo4j"])
 def test_a_hundred_thousand_events_are_imported_in_flat_memory(tmp_path, new_url, kind):
-    peaks = []
+    peaks, url = [], new_url(kind)
     for count in (20_000, 100_000):
         path = tmp_path / f"{count}.jsonl"
         with path.open("w") as file:
             for number in range(count):
-                at = (NOON + timedelta(seconds=number)).isoformat()
-                line = {"id": f"e{number}", "at": at, "subject": f"s{number % 99}", "readings": {"risk": 0.5}}
+                at, name = (NOON + timedelta(seconds=number)).isoformat(), f"{count}-{number}"
+                line = {"id": name, "at": at, "subject": f"s{number % 99}", "readings": {"risk": 0.5}}
                 file.write(json.dumps(line) + "\n")
         run = subprocess.run(
-            [sys.executable, "-c", MEMORY, new_url(kind), str(path)],
+            [sys.executable, "-c", MEMORY, url, str(path)],
             capture_output=True,
             text=True,
             check=True,

@@ -87,16 +87,18 @@ def named_errors(url: str) -> Iterator[None]:
             "run the command again"
         ) from None
     except ServiceUnavailable as error:
-        check = "start it, or check host, port and TLS (neo4j+s)"
+        check = "start it, or check host, port and TLS (neo4j+s), and run this again"
         raise EthogramError(f"{url}: no Neo4j server answers: {_reason(error)}; {check}") from error
     except Neo4jError as error:
-        hint = _HINTS.get(error.code or "", "")
+        code = error.code or ""
+        hint = _HINTS.get(code) or (_BROKEN if code.startswith("Neo.DatabaseError.") else "")
         raise EthogramError(f"{url}: {_first_line(error.message or error)}{hint}") from error
     except DriverError as error:
         raise EthogramError(f"{url}: {_first_line(error)}") from error
 
 
 _LOGIN = "expected neo4j://USER:PASSWORD@HOST:PORT, with @ : / in a password as %40 %3A %2F"
+_BROKEN = "; nothing was changed: look at the server's log and disk, restart it and run this again"
 _HINTS = {
     "Neo.ClientError.Security.Forbidden": "; the user needs the right to do this",
     "Neo.ClientError.Database.DatabaseNotFound": "; name an existing one at the end of the URL",
