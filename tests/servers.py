@@ -157,6 +157,19 @@ def own_server(folder: Path) -> Iterator[Postgres]:
 
 
 @contextmanager
+def small_disk(path: Path, megabytes: int) -> Iterator[Path]:
+    """A file system of its own size at a path; skips the test for who may not mount one."""
+    path.mkdir(parents=True)
+    mount = ["mount", "-t", "tmpfs", "-o", f"size={megabytes}m,mode=0777", "tmpfs", path]
+    if os.geteuid() or subprocess.run(mount, check=False, capture_output=True).returncode:
+        pytest.skip("a full disk needs a small file system, which only root can mount")
+    try:
+        yield path
+    finally:
+        subprocess.run(["umount", "-l", path], check=True)
+
+
+@contextmanager
 def postgres_schema() -> Iterator[str]:
     """The URL of an empty schema, dropped afterwards."""
     import psycopg

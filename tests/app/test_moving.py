@@ -55,7 +55,7 @@ def test_parquet_has_the_events_and_can_be_imported(origin, tmp_path, new_url, c
 def test_neo4j_gets_nodes_and_relationships_whose_ends_exist(origin, tmp_path, capsys):
     folder = tmp_path / "graph"
     assert main(["store", "export", "--store", origin, "--format", "neo4j-csv", "--output", str(folder)]) == 0
-    assert "neo4j-admin database import full --nodes=" in capsys.readouterr().out
+    assert "neo4j-admin database import full --multiline-fields=true --nodes=" in capsys.readouterr().out
     tables = {}
     for path in folder.glob("*.csv"):
         with path.open(encoding="utf-8", newline="") as file:

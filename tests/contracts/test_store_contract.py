@@ -712,7 +712,9 @@ def contents(store: Store) -> dict[str, list[tuple]]:
     return {name: sorted(own, key=repr) for name, own in rows.items()}
 
 
-def test_a_copy_has_every_row_and_goes_on_as_the_original_would(store, other):
+def test_a_copy_has_every_row_and_goes_on_as_the_original_would(store, other, monkeypatch):
+    for module in ("moving", "graph.moving"):
+        monkeypatch.setattr(f"ethogram.store.{module}.READ_AHEAD", 1)
     fill(store)
     before = contents(store)
     assert [name for name, rows in before.items() if not rows] == []

@@ -36,6 +36,25 @@ with open_store(sys.argv[1], create=True) as store:
     done = import_events(store, sys.argv[2:], at=datetime(2026, 6, 1, tzinfo=UTC), options=Options(batch=100))
     print("done", done.added, flush=True)
 """
+IN_STEPS = """
+import sys, time
+from datetime import UTC, datetime
+from ethogram.app.importing import Options, import_events
+from ethogram.store import open_store
+left = int(sys.argv[2])
+def tell(*_):
+    global left
+    left -= 1
+    print("batch", flush=True)
+    if not left:
+        time.sleep(60)
+with open_store(sys.argv[1], create=True) as store:
+    print("go", flush=True)
+    options = Options(batch=100)
+    at = datetime(2026, 6, 1, tzinfo=UTC)
+    print("done", import_events(store, sys.argv[3:], at=at, options=options, progress=tell).added, flush=True)
+"""
+"""An import that tells of each batch it has staged, and waits after as many as it is asked to."""
 OBSERVER = """
 import sys
 from datetime import UTC, datetime, timedelta
@@ -64,7 +83,9 @@ def kill(process: subprocess.Popen[str], after: float) -> list[str]:
     """What a process said in the time it had."""
     time.sleep(after)
     process.send_signal(signal.SIGKILL)
-    said, _ = process.communicate(timeout=30)
+    # Not `communicate`, which leaves out what was read ahead.
+    said = process.stdout.read()
+    process.communicate(timeout=30)
     return said.split()
 
 
@@ -83,18 +104,21 @@ def test_a_killed_import_is_wholly_there_or_wholly_not_and_goes_on(tmp_path):
         for turn in turns(f"s{i}", [0.5] * 28, range(1, 29))
     ]
     files = [write_events(tmp_path / f"{name}.jsonl", lines[i::2]) for i, name in enumerate("ab")]
-    process = start(IMPORTER, str(tmp_path / "timed.db"), *map(str, files))
-    began, _ = time.monotonic(), process.communicate(timeout=60)
-    takes = time.monotonic() - began
     path, whole = tmp_path / "store.db", 0
     resumed = []
-    for _ in range(KILLS // 2):
-        texts = kill(start(IMPORTER, str(path), *map(str, files)), after=rng.uniform(0, takes))
+    for number in range(KILLS // 2):
+        # Around some batch: the first time exactly after it, then a moment later, which may be any.
+        batches = rng.randrange(1, EVENTS // 100 - 5)
+        process = start(IN_STEPS, str(path), str(0 if number else batches), *map(str, files))
+        texts = []
+        while texts.count("batch") < batches and (line := process.stdout.readline()):
+            texts += line.split()
+        texts += kill(process, after=rng.uniform(0, 0.02 if number else 0))
         began = time.monotonic()
         with open_store(str(path)) as store:
             count = store.info().events
             resumed += [item.staged for item in store.imports()]
-        assert time.monotonic() - began < 5
+        assert time.monotonic() - began < 30
         assert count in (0, len(lines))
         assert "done" not in texts or count == len(lines)
         assert is_whole(path)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import threading
 import time
 from collections.abc import Iterator
@@ -29,6 +30,7 @@ from ethogram.store.neo4j import Neo4jStore, open_graph
 from ethogram.store.records import Staged
 from ethogram.store.scores import Scored
 from neo4j_server import own_neo4j
+from servers import free_port, small_disk
 from settings_files import trusted_settings
 from small import WARM, warm_messages, write_events, write_patterns
 from stores_support import LATER, NOON
@@ -190,6 +192,25 @@ def test_where_there_is_no_store_it_says_how_to_make_one(url):
         open_graph("events.db")
 
 
+def test_a_newer_schema_is_refused_and_left_as_it_is(url, store, capsys):
+    store.write(lambda tx: tx.run("MATCH (w:Ethogram {name: 'store'}) SET w.schema = 99"))
+    for create in (False, True):
+        with pytest.raises(EthogramError, match=r"has schema 99, and .* knows 1: .*pip install -U ethogram"):
+            open_store(url, create=create)
+    assert main(["sweep", "--store", url]) == 2
+    assert "nothing was changed" in capsys.readouterr().err
+    assert rows(store, "MATCH (w:Ethogram) RETURN w.schema") == [(99,)]
+
+
+@pytest.mark.parametrize("scheme", ["bolt", "neo4j", "neo4j+s"])
+def test_where_no_server_answers_it_says_why_once(scheme, capfd):
+    url = f"{scheme}://ann:s3cret@127.0.0.1:{free_port()}"
+    assert main(["store", "info", "--store", url]) == 2
+    (line,) = capfd.readouterr().err.splitlines()
+    assert "no Neo4j server answers: Connection refused; start it, or check host, port" in line
+    assert "s3cret" not in line
+
+
 # --- detection inside -----------------------------------------------------------------------
 
 
@@ -321,6 +342,19 @@ def test_a_copy_goes_in_steps_and_links_all_messages(store, new_store, monkeypat
     assert rows(store, "MATCH (m:Copied) RETURN count(m)") == [(0,)]
 
 
+@pytest.mark.long
+def test_a_graph_is_copied_into_another(store, tmp_path):
+    store.add([*bombing("ann", 0), *calm(30)])
+    swept(store, ["love_bombing"], inside=True)
+    with own_neo4j(tmp_path / "server") as server, open_store(server.url, create=True) as other:
+        other.load(store.dump())
+        assert list(other.dump()) == list(store.dump())
+        assert list(other.events()) == list(store.events())
+        assert swept(other, ["love_bombing"], inside=True)[0] == [
+            item.to_dict() for item in store.detections()
+        ]
+
+
 def test_a_copy_that_fails_leaves_nothing(store, new_store):
     def broken(given):
         for table, batch in given:
@@ -389,6 +423,27 @@ def test_a_user_without_the_right_to_write_is_told(store):
 
     with pytest.raises(EthogramError, match=r"not allowed for user 'ann'\.; the user needs the right"):
         store.write(refuse)
+
+
+@pytest.mark.long
+def test_a_write_to_a_full_disk_changes_nothing_and_is_repeated_when_there_is_room(tmp_path):
+    many = [event(f"b{n}", n, text=n * "y") for n in range(2000)]
+    with (
+        small_disk(tmp_path / "disk", megabytes=900) as disk,
+        own_neo4j(disk / "server") as server,
+        open_store(server.url, create=True) as store,
+    ):
+        store.add([event("a")])
+        room = os.statvfs(disk)
+        (disk / "fill").write_bytes(bytes(room.f_bavail * room.f_bsize - 300_000))
+        for _ in range(2):
+            with pytest.raises(EthogramError, match="nothing was changed: look at the server's log and disk"):
+                store.add(many, keep_text=True)
+        (disk / "fill").unlink()
+        server.kill()
+        server.start()
+        assert store.info().events == 1
+        assert store.add(many, keep_text=True).added == 2000
 
 
 @pytest.mark.long

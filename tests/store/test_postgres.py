@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import random
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -18,7 +20,7 @@ from ethogram.errors import BadUsage, EthogramError
 from ethogram.models import Event
 from ethogram.store import Store, open_store
 from ethogram.store.postgres import SCHEMA, explain, parse, shown_url
-from servers import Postgres, own_server, postgres_schema
+from servers import Postgres, free_port, own_server, postgres_schema, small_disk
 from small import warm_messages, write_events
 from stores_support import LATER, NOON
 
@@ -275,6 +277,30 @@ def test_an_import_goes_on_after_the_server_was_away(server, tmp_path, monkeypat
         assert [row.events for row in store.subjects()] == [4] * 10
 
 
+def test_an_import_goes_on_after_the_disk_of_the_server_was_full(server, tmp_path):
+    rng = random.Random(1)
+    everybody = [line for number in range(200) for line in warm_messages(f"s{number}")]
+    lines = [{**line, "text": rng.randbytes(5_000).hex()} for line in everybody]
+    path = write_events(tmp_path / "events.jsonl", lines)
+    options = Options(batch=100, keep_text=True)
+    with small_disk(server.folder / "small", megabytes=16) as disk:
+        shutil.chown(disk, "postgres")
+        with connect(server.url, autocommit=True) as raw:
+            raw.execute(f"CREATE TABLESPACE small LOCATION '{disk}'")
+            raw.execute("CREATE DATABASE small TABLESPACE small")
+        with open_store(server.url.replace("/postgres", "/small"), create=True) as store:
+            store.add([Event.sample(id="before", source="x")])
+            with pytest.raises(EthogramError, match="the disk of the server is full: nothing was changed"):
+                import_events(store, [path], at=LATER, options=options)
+            assert [event.id for event in store.events()] == ["before"]
+            subprocess.run(["mount", "-o", "remount,size=200m", disk], check=True)
+            done = import_events(store, [path], at=LATER, options=options)
+            assert done.added == len(lines)
+            assert done.resumed_after > 0
+            assert store.info().events == len(lines) + 1
+        server.stop()
+
+
 def test_a_full_disk_of_the_server_says_that_nothing_was_changed():
     text = explain(psycopg.errors.DiskFull("could not extend file: No space left on device"))
     assert text.startswith("could not extend file: No space left on device; the disk of the server is full")
@@ -291,6 +317,16 @@ def test_a_wrong_password_says_what_to_check_and_is_not_shown(url, store, capsys
     shown = capsys.readouterr()
     assert "check the user" in shown.out + shown.err
     assert "wr0ng-one" not in shown.out + shown.err
+
+
+def test_a_database_that_is_not_there_and_a_server_that_does_not_answer_say_what_to_do(url):
+    address = parse(url)[0].set(drivername="postgresql")
+    for wrong, advice in (
+        (address.set(database="nowhere"), r'database "nowhere" does not exist; create the database first'),
+        (address.set(port=free_port()), r"Connection refused; start the server, or check host and port"),
+    ):
+        with pytest.raises(EthogramError, match=advice):
+            open_store(wrong.render_as_string(hide_password=False))
 
 
 def test_no_command_prints_the_password(url, tmp_path, capsys):
@@ -357,18 +393,18 @@ with open_store(sys.argv[1], create=True) as store:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
+@pytest.mark.parametrize("kind", ["sqlite", "postgresql", "neo4j"])
 def test_a_hundred_thousand_events_are_imported_in_flat_memory(tmp_path, new_url, kind):
-    peaks = []
+    peaks, url = [], new_url(kind)
     for count in (20_000, 100_000):
         path = tmp_path / f"{count}.jsonl"
         with path.open("w") as file:
             for number in range(count):
-                at = (NOON + timedelta(seconds=number)).isoformat()
-                line = {"id": f"e{number}", "at": at, "subject": f"s{number % 99}", "readings": {"risk": 0.5}}
+                at, name = (NOON + timedelta(seconds=number)).isoformat(), f"{count}-{number}"
+                line = {"id": name, "at": at, "subject": f"s{number % 99}", "readings": {"risk": 0.5}}
                 file.write(json.dumps(line) + "\n")
         run = subprocess.run(
-            [sys.executable, "-c", MEMORY, new_url(kind), str(path)],
+            [sys.executable, "-c", MEMORY, url, str(path)],
             capture_output=True,
             text=True,
             check=True,

@@ -148,6 +148,7 @@ def export_neo4j(store: Store, folder: str | Path, subjects: Sequence[SubjectRow
             _write_histories(files, store, [row.who for row in piece])
         _write_patterns(files, store, {row.who for row in subjects})
     return [
+        "--multiline-fields=true",  # a name may have a line break
         *(f"--nodes={into / name}.csv" for name in NODES),
         *(f"--relationships={into / name}.csv" for name in RELATIONSHIPS),
     ]

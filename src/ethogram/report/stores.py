@@ -55,7 +55,8 @@ def info_lines(info: Info) -> Iterator[str]:
     """What is in a store."""
     from ..store.records import COUNTED
 
-    yield f"{printable(info.store)}: {info.bytes / 1e6:,.1f} MB, schema {info.schema}"
+    size = f"{info.bytes / 1e6:,.1f} MB, " if info.bytes else ""  # Neo4j does not say
+    yield f"{printable(info.store)}: {size}schema {info.schema}"
     names = {"runner_states": "engine state", "readings": "measured reading"}
     for name in COUNTED:
         yield f"  {plural(getattr(info, name), names.get(name, name.removesuffix('s')))}"

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from .. import registry
-from ..errors import BadUsage
+from ..errors import BadUsage, did_you_mean
 from .contract import Store
 
 __all__ = ["Store", "open_store", "store"]
@@ -38,6 +38,11 @@ def open_store(url: str, *, create: bool = False) -> Store:
     """Open the store at a URL and upgrade its schema. BadUsage where there is none, unless `create`."""
     if not url:
         raise BadUsage("no store given: expected --store with a path, such as --store ethogram.db")
-    cls: Any = registry.stores.get(kind_of(url))
+    kind = kind_of(url)
+    if kind not in registry.stores:
+        names = registry.stores.names()
+        expected = did_you_mean(kind, names) or f": expected a path, or a URL of {', '.join(names)}"
+        raise BadUsage(f"unknown store {kind!r:.40}{expected}")
+    cls: Any = registry.stores.get(kind)
     opened: Store = cls(url, create=create)
     return opened

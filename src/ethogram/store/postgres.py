@@ -38,9 +38,12 @@ ADVICE = {
     "54": "nothing was changed",
     "55P03": "another program holds a lock: try again",
     "57": "the server stopped: what was not finished is undone; run this again",
+    "08001": "start the server, or check host and port, and run this again",
     "08": "the server cannot be reached: what was not finished is undone; run this again",
 }
 """What to do about an error, by the beginning of its SQLSTATE, the longest first."""
+CONNECTING = {"password": "28", 'role "': "28", "does not exist": "3D000", "connection failed": "08001"}
+"""The SQLSTATE of errors that come without one, by what they say; the first that fits."""
 VIEW = """CREATE VIEW all_readings AS
   SELECT event, signal, number, text, scorer, width FROM readings
   UNION ALL
@@ -313,7 +316,7 @@ def explain(error: Any) -> str:
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     message = lines[0] if lines else type(error).__name__
     state = error.sqlstate or ("08" if isinstance(error, _driver().OperationalError) else "")
-    if not error.sqlstate and "password" in str(error).lower():
-        state = "28"
+    if not error.sqlstate:  # as while connecting
+        state = next((code for words, code in CONNECTING.items() if words in str(error)), state)
     known = [start for start in ADVICE if state.startswith(start)]
     return f"{message}; {ADVICE[max(known, key=len)]}" if known else message

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from neo4j import Driver
 
 T = TypeVar("T")
+logging.getLogger("neo4j").addHandler(logging.NullHandler())  # errors are raised, and told once
 SCHEMES = ("neo4j", "bolt")
 STEP = 5000
 """Nodes that one transaction changes."""
@@ -78,21 +80,25 @@ def named_errors(url: str) -> Iterator[None]:
     try:
         yield
     except AuthError:
-        raise BadUsage(f"{url}: the server refuses this user name and password") from None
+        raise BadUsage(f"{url}: the server refuses this user name and password; {_LOGIN}") from None
     except IncompleteCommit:
         raise EthogramError(
             f"{url}: the connection broke while a write was committed: it is stored whole or not at all; "
             "run the command again"
         ) from None
     except ServiceUnavailable as error:
-        raise EthogramError(f"{url}: no Neo4j server answers: {_first_line(error)}") from error
+        check = "start it, or check host, port and TLS (neo4j+s), and run this again"
+        raise EthogramError(f"{url}: no Neo4j server answers: {_reason(error)}; {check}") from error
     except Neo4jError as error:
-        hint = _HINTS.get(error.code or "", "")
+        code = error.code or ""
+        hint = _HINTS.get(code) or (_BROKEN if code.startswith("Neo.DatabaseError.") else "")
         raise EthogramError(f"{url}: {_first_line(error.message or error)}{hint}") from error
     except DriverError as error:
         raise EthogramError(f"{url}: {_first_line(error)}") from error
 
 
+_LOGIN = "expected neo4j://USER:PASSWORD@HOST:PORT, with @ : / in a password as %40 %3A %2F"
+_BROKEN = "; nothing was changed: look at the server's log and disk, restart it and run this again"
 _HINTS = {
     "Neo.ClientError.Security.Forbidden": "; the user needs the right to do this",
     "Neo.ClientError.Database.DatabaseNotFound": "; name an existing one at the end of the URL",
@@ -103,6 +109,16 @@ _HINTS = {
 def unfinished_copy(url: str) -> str:
     """What to do about a copy into a graph that is under way or was interrupted."""
     return f"{url}: a copy into this store is not finished: wait for it, or run `ethogram store copy` again"
+
+
+def _reason(error: BaseException) -> str:
+    """Why a server cannot be reached: the innermost error, which the driver wraps several times."""
+    inner: BaseException | None = error
+    while inner is not None:
+        error = inner
+        grouped = inner.exceptions if isinstance(inner, BaseExceptionGroup) else ()
+        inner = grouped[0] if grouped else inner.__cause__
+    return error.strerror or _first_line(error) if isinstance(error, OSError) else _first_line(error)
 
 
 def _first_line(error: object) -> str:

@@ -11,7 +11,7 @@ from ...language.program import Program
 from ...models import Value, micros
 from ..records import Who
 from ..sql import in_pieces
-from .connection import Graph, Transaction
+from .connection import Graph, Transaction, named_errors
 from .programs import Inexpressible, Query, query_of
 
 
@@ -78,7 +78,7 @@ class Inside(Graph):
                 )
             ]
 
-        with self._session() as session:
+        with named_errors(self.url), self._session() as session:
             try:
                 result: list[HistoryMatches] = session.execute_read(
                     lambda tx: work(Transaction(tx, self.labels))

@@ -6,6 +6,7 @@ import uuid
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
+from itertools import islice
 from typing import Any
 
 from ...errors import BadUsage, EthogramError
@@ -80,7 +81,7 @@ class Moves(Graph):
             subject_keys = {(source, name): key for source, name, key in tx.run(names)}
             for table in PORTABLE:
                 rows = _rows(tx, table, source_keys, subject_keys)
-                while batch := [row for row, _ in zip(rows, range(READ_AHEAD), strict=False)]:
+                while batch := list(islice(rows, READ_AHEAD)):
                     yield table, batch
 
     def load(self, rows: Iterable[Rows]) -> None:

@@ -106,7 +106,7 @@ class Schema(Graph):
         if found["schema"] > VERSION:
             raise EthogramError(
                 f"{self.url} has schema {found['schema']}, and this version of ethogram knows {VERSION}: "
-                "upgrade ethogram; nothing was changed"
+                "nothing was changed; upgrade with `pip install -U ethogram`"
             )
         self.labels = json.loads(found["labels"])
         if labels and dict(labels) != self.labels:
