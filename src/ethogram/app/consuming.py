@@ -21,10 +21,12 @@ from ..ingest.errors import BadLine, type_name
 from ..ingest.streams import decode, parse
 from ..models.limits import Limits, over
 from ..models.mute import Mute
+from ..models.slotted import replace
 from ..patterns.library import Library
 from ..store.records import Locked, Store
 from ..streams import Message, Stream
 from .receiving import Receiver, add_first
+from .swarms import told_once
 from .sweep import Sweep, mute_changes, sweep
 
 ENOUGH, MOST = 256, 4_096
@@ -186,9 +188,11 @@ class Sweeps:
             # The clock of another machine may be a little ahead.
             as_of = last if last is not None and now < last < now + SKEW else now
             done = sweep(store, self._library, as_of=as_of, clock=clock, settings=self._settings)
+            told, folded = told_once(done.changes, store)
+            done = replace(done, changes=tuple(told))
             done = mute_changes(done, self._mutes, store, clock())
             report(done)
-            store.mark_reported(change.key for change in (*done.changes, *done.muted))
+            store.mark_reported(change.key for change in (*done.changes, *done.muted, *folded))
         except Locked:
             return False
         finally:
