@@ -507,7 +507,8 @@ def test_a_request_that_does_not_arrive_is_given_up(begin: Begin, monkeypatch: p
         assert b" 408 " in connection.makefile("rb").readline()
 
 
-def test_two_hundred_conversations_at_once(begin: Begin, tmp_path: Path) -> None:
+@pytest.mark.parametrize("count", [40, pytest.param(200, marks=pytest.mark.long)])
+def test_many_conversations_at_once(begin: Begin, tmp_path: Path, count: int) -> None:
     proxy = begin(
         Upstream(lambda fields: f"answer to {fields['messages'][-1]['content']}"), str(tmp_path / "c.db")
     )
@@ -526,12 +527,12 @@ def test_two_hundred_conversations_at_once(begin: Begin, tmp_path: Path) -> None
         return names
 
     async def all_at_once() -> list[list[str]]:
-        limits = httpx.Limits(max_connections=200)
+        limits = httpx.Limits(max_connections=count)
         async with httpx.AsyncClient(base_url=proxy.url, timeout=120, limits=limits) as client:
-            return await asyncio.gather(*(converse(client, number) for number in range(200)))
+            return await asyncio.gather(*(converse(client, number) for number in range(count)))
 
     names = asyncio.run(all_at_once())
-    assert [len(set(name)) for name in names] == [1] * 200
-    assert len({name[0] for name in names}) == 200
-    stored = threads(tmp_path / "c.db", 800)
+    assert [len(set(name)) for name in names] == [1] * count
+    assert len({name[0] for name in names}) == count
+    stored = threads(tmp_path / "c.db", 4 * count)
     assert {len(turns) for turns in stored.values()} == {4}
