@@ -13,6 +13,8 @@ import uvicorn
 
 from ..errors import BadUsage
 
+KEEP_ALIVE = 75
+"""Seconds that an unused connection stays open: a client that is about to use it again shall not lose it."""
 GRACE = 10
 """Seconds for requests under way when the server stops."""
 
@@ -53,6 +55,7 @@ def listen(
         server_header=False,
         proxy_headers=False,
         timeout_graceful_shutdown=GRACE,
+        timeout_keep_alive=KEEP_ALIVE,
         **options,
     )
     with _terminating():
