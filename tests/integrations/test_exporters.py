@@ -285,8 +285,9 @@ def test_no_redirect_is_followed(receiver, name):
 
 @EVERY
 def test_a_wrong_path_or_key_is_told(receiver, name):
-    receiver.answers, receiver.body = [404, 401], b"Not Found"
-    assert send(receiver, name, DETECTION) == "the server answered with HTTP 404: check the URL"
+    receiver.answers, receiver.body = [404, 405, 401], b"Not Found"
+    for code in (404, 405):
+        assert send(receiver, name, DETECTION) == f"the server answered with HTTP {code}: check the URL"
     variable = {"langfuse": "LANGFUSE_PUBLIC_KEY and LANGFUSE_SECRET_KEY", "phoenix": "PHOENIX_API_KEY"}
     what = variable.get(name, "OTEL_EXPORTER_OTLP_HEADERS")
     assert send(receiver, name, DETECTION) == f"the server answered with HTTP 401: check {what}"

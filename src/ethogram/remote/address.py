@@ -38,7 +38,7 @@ def check_address(name: str, value: Any, allow_http: Any, what: str = "base_url"
     `allow_http` is None where there is no such option; `what` is what errors call the address.
     """
     if isinstance(value, str) and value and not _ADDRESS.fullmatch(value):
-        rule = "expected no blanks and only ASCII; other characters are written as %XX"
+        rule = "expected ASCII without blanks; others are %XX in a path, and xn-- in the name of a host"
         raise BadUsage(f"{name}: invalid {what}: {rule}")
     try:
         parts = urlsplit(value)

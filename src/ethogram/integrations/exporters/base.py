@@ -166,7 +166,7 @@ def post_json(poster: Poster, path: str, body: Mapping[str, Any], keys: str) -> 
     """
     posted = poster.post(json.dumps(body, ensure_ascii=True, allow_nan=False).encode(), path)
     if posted.why:
-        hint = {401: f": check {keys}", 404: ": check the URL"}.get(posted.status, "")
+        hint = {401: f": check {keys}", 404: ": check the URL", 405: ": check the URL"}.get(posted.status, "")
         return posted._replace(why=posted.why + hint)
     try:
         json.loads(posted.body or b"{}")
