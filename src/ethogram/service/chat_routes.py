@@ -56,8 +56,12 @@ class ChatDesk:
         self._chats: Chats | None = None
         if service.store.private() is None:
             self._chats = Chats(service.settings, store=service.store, emit=self._write, clock=service.now)
-            threading.Thread(target=self._chats.warm, name="warm", daemon=True).start()
+            threading.Thread(target=self._warm, name="warm", daemon=True).start()
         self._calls: OrderedDict[str, Call] = OrderedDict()
+
+    def _warm(self) -> None:
+        self.chats.warm()
+        self._service.intake.warm()
 
     def _write(self, lines: list[dict[str, Any]]) -> Future[Added]:
         service, now = self._service, self._service.now()

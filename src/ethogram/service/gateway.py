@@ -103,6 +103,8 @@ class Gateway:
             clock=Service.now,
         )
         self.chats.warm()
+        if self._writer is not None:
+            self._intake.warm()
         # The transport alone: a client would keep the cookies of one user for the next.
         self._transport = httpx2.AsyncHTTPTransport(limits=LIMITS, trust_env=False)
         self._tasks: set[asyncio.Task[Any]] = set()

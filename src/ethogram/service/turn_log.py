@@ -15,7 +15,7 @@ from .chat_states import Chat
 from .messages import Turn
 from .state import log
 
-EVERY = 0.05
+EVERY = 0.2
 """Seconds in which turns are collected."""
 MOST = 10_000
 """Requests whose turns may wait."""
