@@ -24,10 +24,10 @@ demo: $(VENV)/.base
 	@echo "Here the command is $(BIN)/ethogram; after '. $(BIN)/activate' it is ethogram."
 
 test: servers lint
-	$(BIN)/python -m pytest -q -n 2
+	$(BIN)/python -m pytest -q -n 3 --dist worksteal
 
 test-long: servers lint
-	ETHOGRAM_TESTS=long $(BIN)/python -m pytest -q -n 2 -m "long or not long"
+	ETHOGRAM_TESTS=long $(BIN)/python -m pytest -q -n 3 --dist worksteal -m "long or not long"
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .

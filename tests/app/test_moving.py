@@ -77,6 +77,10 @@ def test_neo4j_gets_nodes_and_relationships_whose_ends_exist(origin, tmp_path, c
 
 
 def test_a_format_and_its_output_go_together(origin, tmp_path, capsys):
-    for args in (["--format", "xml"], ["--format", "parquet"], ["--output", str(tmp_path / "x")]):
+    for args in (["--format", "xml"], ["--format", "parquet"]):
         assert main(["store", "export", "--store", origin, *args]) == 2
     assert "expected jsonl, parquet, neo4j-csv" in capsys.readouterr().err
+    assert main(["store", "export", "--store", origin]) == 0
+    lines = capsys.readouterr().out
+    assert main(["store", "export", "--store", origin, "--output", str(tmp_path / "x")]) == 0
+    assert (tmp_path / "x").read_text() == lines != ""
