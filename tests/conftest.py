@@ -20,7 +20,7 @@ import neo4j_server
 import servers
 from ethogram import registry
 
-settings.register_profile("short", derandomize=True, deadline=None, max_examples=100)
+settings.register_profile("short", derandomize=True, deadline=None, max_examples=60)
 settings.register_profile("long", deadline=None, max_examples=5_000)
 settings.load_profile("long" if os.environ.get("ETHOGRAM_TESTS") == "long" else "short")
 
