@@ -81,7 +81,7 @@ def analysis_parts(
     if runs:
         yield from told.runs()
         yield ""
-    yield headline(analysis, untimed=bool(untimed))
+    yield headline(analysis)
     yield from told.others()
     lines = list(coverage_lines(analysis, library, batch, verbose=verbose, histories=histories))
     if lines:
@@ -165,12 +165,12 @@ class Told:
         return [*muted, *detection_parts(first, self.steps, episode, **how)]  # type: ignore[arg-type]
 
 
-def headline(analysis: Analysis, *, untimed: bool = False) -> str:
+def headline(analysis: Analysis) -> str:
     """How many detections there are in how many events."""
     if not analysis.events:
         return "There are no events in this input."
     where = f"{plural(analysis.events, 'event')} of {plural(analysis.subjects, 'subject')}"
-    if not untimed and analysis.as_of:
+    if analysis.as_of and not analysis.untimed:
         where += f", as of {stamp(analysis.as_of)} UTC"
     hidden = len(analysis.muting.shown)
     muted = f" {plural(hidden, 'detection')} muted by a file that is not trusted." if hidden else ""
