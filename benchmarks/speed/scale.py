@@ -16,7 +16,7 @@ from pathlib import Path
 from resource import RUSAGE_SELF, getrusage
 from subprocess import DEVNULL, Popen
 from tempfile import TemporaryDirectory
-from time import monotonic
+from time import monotonic, sleep
 from typing import Annotated, NamedTuple
 
 from benchmarks.speed.data import write_lines, write_parquet
@@ -38,6 +38,8 @@ FLAGGED, PRICE = 0.05, 0.0004
 DAILY, HISTORY, SWEEPS = 100, 1_000, 24
 """Events of an active subject a day and in the store, and sweeps a day that find it active: assumed."""
 PR_SET_CHILD_SUBREAPER = 36
+LOOK = 0.1
+"""Seconds between looks at the CPU that processes have used."""
 LOAD = 0.5
 """The share of a core's time that is planned for: the rest is for peaks and repeats."""
 
@@ -196,19 +198,42 @@ def take_messages(lines: Path, store: Path) -> Cost:
 
 
 def command(*arguments: str) -> Cost:
-    """The cost of a command of ethogram and of all processes that it leaves behind."""
-    # They become ours, so that we can wait for them: Spark ends its Java after itself.
+    """The cost of a command of ethogram and of all processes that it starts.
+
+    CPU is looked up while they run: Spark kills its workers, and nobody waits for what they used.
+    """
+    # Processes that others leave behind become ours.
     CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1)
-    began = monotonic()
+    began, ticks = monotonic(), os.sysconf("SC_CLK_TCK")
     process = Popen([sys.executable, "-P", "-m", "ethogram", *arguments], stdout=DEVNULL)
-    seconds, largest, elapsed = 0.0, 0, 0.0
+    used: dict[int, int] = {}
+    largest, elapsed = 0, 0.0
     with suppress(ChildProcessError):
         while True:
-            pid, status, usage = os.wait4(-1, 0)
-            seconds += usage.ru_utime + usage.ru_stime
+            used |= _ticks_of_descendants()
+            pid, status, usage = os.wait4(-1, os.WNOHANG)
+            if not pid:
+                sleep(LOOK)
+                continue
             largest = max(largest, usage.ru_maxrss * 1024)
             if pid == process.pid:
                 process.returncode, elapsed = os.waitstatus_to_exitcode(status), monotonic() - began
     if process.returncode:
         raise EthogramError(f"ethogram {arguments[0]}: exit code {process.returncode}")
-    return Cost(seconds, largest, elapsed)
+    return Cost(sum(used.values()) / ticks, largest, elapsed)
+
+
+def _ticks_of_descendants() -> dict[int, int]:
+    """The CPU that each process below this one has used itself, by its number."""
+    parents: dict[int, int] = {}
+    ticks: dict[int, int] = {}
+    for file in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):
+            # The name, in brackets, may hold anything.
+            fields = file.read_text().rpartition(")")[2].split()
+            pid = int(file.parent.name)
+            parents[pid], ticks[pid] = int(fields[1]), int(fields[11]) + int(fields[12])
+    own = {os.getpid()}
+    while more := {pid for pid, parent in parents.items() if parent in own} - own:
+        own |= more
+    return {pid: ticks[pid] for pid in own - {os.getpid()}}
