@@ -38,7 +38,7 @@ class Onnx:
             import onnxruntime
             import tokenizers
         except ImportError as error:
-            raise MissingExtra(error.name or "onnxruntime", "onnx", "the embedder onnx") from None
+            raise MissingExtra(error.name or "onnxruntime", "meaning", "the embedder onnx") from None
         with self._errors(tokenizer, "a tokenizer.json"):
             self._tokenizer = tokenizers.Tokenizer.from_file(str(tokenizer))
             most = (self._tokenizer.truncation or {}).get("max_length", MOST_TOKENS)
