@@ -26,7 +26,7 @@ from ..patterns.catalogue import load_vocabulary
 from ..patterns.library import Library, load_patterns, select
 from ..patterns.settings_check import check_patterns
 from ..report.patterns import backtest_parts, labelled_lines, too_little
-from ..report.wording import plural, printable
+from ..report.wording import plural
 from ..store import open_store
 from . import options as o
 from .output import Progress, emit, show, write_line
@@ -213,7 +213,7 @@ def validate(
     records.append(validating.summary(labelled.name, things, names, severity, digest(labelled.files)))
     if warning := too_little(records):
         write_line(f"warning: {warning}", to=sys.stderr)
-    emit(records, map(printable, labelled_lines(records)), as_json=as_json)
+    emit(records, labelled_lines(records), as_json=as_json)
 
 
 def digest(files: Iterable[Path]) -> str:

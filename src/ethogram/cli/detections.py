@@ -7,7 +7,7 @@ from typing import Annotated
 from ..app.findings import find_page
 from ..app.judging.accuracy import with_probabilities
 from ..app.stored_events import note_looks, stored_name, stored_source
-from ..report.risk import detection_lines
+from ..report.rendering import rendered
 from ..store import open_store
 from . import options as o
 from .output import emit
@@ -53,9 +53,10 @@ def detections(
         people = [name] if name else sorted({item.subject for item in page.detections})
         by = who or o.user_name()
         note_looks(opened, "detections", people, at=o.now(), who=by, why=why, subject=person or None)
-        found = page.detections
-        if found and opened.has_verdicts():
-            found = with_probabilities(found, opened, settings)
+        items = page.detections
+        if items and opened.has_verdicts():
+            items = with_probabilities(items, opened, settings)
         untimed = {item.name for item in opened.sources().values() if not item.timed}
-    records = (item.to_dict(timed=item.source not in untimed) for item in found)
-    emit(records, detection_lines(found, untimed, page.total, offset), as_json=as_json)
+    records = (item.to_dict(timed=item.source not in untimed) for item in items)
+    lines = rendered("detections", detections=items, untimed=untimed, total=page.total, offset=offset)
+    emit(records, lines, as_json=as_json)

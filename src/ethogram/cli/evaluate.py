@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from dataclasses import replace
@@ -20,11 +21,11 @@ from ..lexicon.triage import Route
 from ..models import Event
 from ..models.redaction import mask
 from ..patterns.listing import Prompt
-from ..report.scoring import evaluation_lines, scan_lines
+from ..report.rendering import rendered
 from ..report.wording import printable
 from ..store import Store, open_store
 from . import options as o
-from .output import Progress, Target, write_json, write_line, write_lines
+from .output import Progress, Target, emit, write_json, write_lines
 
 if TYPE_CHECKING:
     from ..config import Settings
@@ -60,16 +61,9 @@ def scan(
     with progress.checking("scanning"):
         result = scan_events(batch.events, sampled=sample, chosen=routes.append if messages else None)
     skipped = dict(batch.skipped)
-    if as_json:
-        for route in routes:
-            write_json(route_record(route))
-        write_json(result.summary(left_out=skipped, bad_lines=batch.bad_count))
-        return
-    for route in routes:
-        why = ", ".join(route.scan.by_category or {}) or ("sampled" if route.sampled else "")
-        write_line(printable(f"{route.tier:18} {route.event.id}  {route.event.subject}: {why}"))
-    write_lines(scan_lines(result))
-    write_lines(f"skipped: {count} x {printable(what)}" for what, count in skipped.items())
+    summary = result.summary(left_out=skipped, bad_lines=batch.bad_count)
+    lines = rendered("scan", routes=routes, scan=result, summary=summary.to_dict(), skipped=skipped)
+    emit([*map(route_record, routes), summary], lines, as_json=as_json)
 
 
 def evaluate(
@@ -142,15 +136,13 @@ def evaluate(
             write_json(NotMeasuredRecord(source=where, id=name, reason=why.reason))
         write_json(result.to_dict())
     else:
-        write_lines(evaluation_lines(result))
-        if output:
-            by = f"--scorer {printable(result.scorer)}"
-            write_line(f"events with scores: {printable(output)} (beside other scores, {by} selects them)")
-        if store:
-            by = f"--scorer {printable(result.scorer)}"
-            write_line(f"scores kept in {printable(store)} (use them with {by})")
-        if record:
-            write_line(f"answers: {printable(record)}")
+        missing = [(name, why) for (_, name), why in result.missing.items()]
+        final = Counter(why.reason for _, why in missing if why.final).most_common()
+        again = [(name, why.reason) for name, why in missing if not why.final]
+        files = {"output": output, "store": store, "recorded": record}
+        write_lines(
+            rendered("evaluate", result=result, record=result.to_dict(), final=final, again=again, **files)
+        )
     result.must_not_have_stopped()
     result.must_have_scored()
 

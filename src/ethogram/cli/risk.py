@@ -22,7 +22,7 @@ from ..app.subject import SubjectRowRecord, find_subject, subject_context
 from ..errors import BadInput
 from ..models.detection import STANDING
 from ..patterns.settings_check import check_patterns
-from ..report.risk import ranking_lines, risk_lines, subject_lines, subject_rows
+from ..report.rendering import rendered
 from ..report.wording import plural, printable
 from ..risk.assessment import Intervention
 from ..store import open_store
@@ -30,6 +30,8 @@ from ..store.records import SubjectRow
 from . import options as o
 from .output import Progress, emit, write_json, write_line, write_lines
 
+EFFECTS = {"went_on": "it went on", "open": "not known yet", "ended": "the run was over"}
+"""What followed an intervention."""
 FEW = 3
 """Assessments that are shown."""
 AsOfStore = Annotated[
@@ -78,16 +80,9 @@ def assess(
             write_json(assessment.to_dict())
     else:
         grave = [assessment for assessment in assessments if assessment.overall_risk > 0]
-        if not grave:
-            write_line(f"No detections that count in {plural(analysis.events, 'event')}.")
-        for index, assessment in enumerate(grave[:limit]):
-            if index:
-                write_line("")
-            write_lines(risk_lines(assessment, timed=assessment.source not in looked.context.untimed))
-        if len(grave) > limit:
-            write_line(f"\nand {len(grave) - limit:,} more with a lower risk (--limit)")
-        if grave and (rest := len(assessments) - len(grave)):
-            write_line(f"\n{plural(rest, 'run')} without detections that count")
+        counts = {"limit": limit, "rest": len(assessments) - len(grave), "events": analysis.events}
+        how = {"untimed": looked.context.untimed, "effects": EFFECTS}
+        write_lines(rendered("assess", grave=grave, **counts, **how))
     if settings.fail_on is not None and analysis.at_or_above(settings.fail_on):
         raise click.exceptions.Exit(o.FAIL)
 
@@ -146,14 +141,15 @@ def risk(
             o.note_all(opened, "risk")
             risks = subject_risks(opened, **how)
     if not subject:
-        at = risks[0].composition.as_of if risks else None
-        emit((risk.to_dict() for risk in risks), ranking_lines(risks, at, limit), as_json=as_json)
+        emit(
+            (risk.to_dict() for risk in risks), rendered("ranking", risks=risks, limit=limit), as_json=as_json
+        )
         return
     if without and not as_json:
         write_line(f"Without {', '.join(without)} and what depends on it:")
     emit(
         [risk_record(assessment)],
-        risk_lines(assessment, timed=assessment.source not in untimed),
+        rendered("risk", assessment=assessment, untimed=untimed, effects=EFFECTS),
         as_json=as_json,
     )
 
@@ -203,7 +199,8 @@ def subject(
         context = subject_context(opened, row.source, row.name, at, library=library, settings=settings)
         how: dict[str, Any] = {"source": row.source, "as_of": at, "settings": settings}
         risk = subject_risk(opened, row.name, **how, muted=Muted(options.mutes(loaded), o.now()))
-    emit([replace(context, risk=risk.overall_risk)], subject_lines(context, risk), as_json=as_json)
+    lines = rendered("subject", context=context, risk=risk, standing=STANDING)
+    emit([replace(context, risk=risk.overall_risk)], lines, as_json=as_json)
 
 
 def list_subjects(store: str, source: str, sort: str, *, as_json: bool) -> None:
@@ -218,7 +215,7 @@ def list_subjects(store: str, source: str, sort: str, *, as_json: bool) -> None:
         (detection.source, detection.subject) for detection in detections if detection.status != "shadow"
     )
     rows.sort(key=lambda row: SORTS[sort](row, counts))
-    records = (
+    records = [
         SubjectRowRecord(
             source=row.source,
             subject=row.name,
@@ -229,5 +226,5 @@ def list_subjects(store: str, source: str, sort: str, *, as_json: bool) -> None:
             detections=counts[row.who],
         )
         for row in rows
-    )
-    emit(records, subject_rows(rows, counts, untimed), as_json=as_json)
+    ]
+    emit(records, rendered("subjects", rows=records), as_json=as_json)

@@ -16,7 +16,7 @@ from ..errors import BadUsage, did_you_mean
 from ..models import INPUT_SCORER
 from ..patterns import catalogue
 from ..patterns.listing import AttributeRow, CategoryRow, EvaluatorRow, IndicatorRow, SignalRow, TableRow
-from ..report.scoring import comparison_lines
+from ..report.rendering import rendered
 from ..report.wording import aligned, plural, printable
 from ..signals.base import describe_range
 from . import options as o
@@ -299,4 +299,4 @@ def compare(
                 sides.append(side_of(batch.events, evaluator, sampling, paying))
     with progress.checking("comparing"):
         record = compared(sides[0], sides[1], library, settings)
-    emit([record], comparison_lines(record), as_json=as_json)
+    emit([record], rendered("comparison", **record), as_json=as_json)

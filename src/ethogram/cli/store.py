@@ -5,18 +5,18 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import click
 
-from ..errors import BadUsage
+from ..errors import BadUsage, did_you_mean
 from ..files.sqlite import create
-from ..report.stores import copied_lines, imported_lines, info_lines, mentions_line, purged_lines
+from ..report.rendering import rendered
 from ..report.wording import plural
 from ..store import Store, open_store
-from ..store.records import TALK_SOURCES, Purged
+from ..store.records import COUNTED, TALK_SOURCES, Purged
 from ..usage.pseudonym import read_keys
 from ..usage.tables import Removed
 from . import options as o
@@ -62,7 +62,14 @@ def import_files(
             create(o.path_of(store))  # a new file that only its owner may read
     with open_store(store, create=True) as opened:
         done = run_import(opened, options, options.settings(), keep_text=keep_text, pseudonyms=pseudonyms)
-    emit([done], imported_lines(done), as_json=as_json)
+    emit([done], rendered("import", done=done, near=near_signal), as_json=as_json)
+
+
+def near_signal(name: str) -> str:
+    """A question whether a column was meant to be a signal; '' where none has a similar name."""
+    from ..patterns.catalogue import load_vocabulary
+
+    return did_you_mean(name, load_vocabulary().signals)
 
 
 def run_import(
@@ -165,7 +172,7 @@ def info(store: o.StoreUrl, as_json: o.AsJson = False) -> None:
     """Show what is in a store."""
     with open_store(store) as opened:
         contents = opened.info()
-    emit([contents], info_lines(contents), as_json=as_json)
+    emit([contents], rendered("store_info", info=contents, counted=COUNTED), as_json=as_json)
 
 
 # --- export ---------------------------------------------------------------------------------
@@ -244,7 +251,7 @@ def copy(
     with open_store(origin) as opened, open_store(target, create=True) as new:
         o.note_all(opened, "copy")
         done = copy_store(opened, new)
-    emit([done], copied_lines(done), as_json=as_json)
+    emit([done], rendered("copy", done=done), as_json=as_json)
 
 
 def export_subject(
@@ -323,7 +330,8 @@ def purge(
         raise BadUsage("--source needs --subject")
     if redact and (before or not subject):
         raise BadUsage("--redact needs --subject, and excludes --before")
-    person, end, mentions = o.whom(subject, is_pseudonym), o.moment(before, "--before"), list[str]()
+    person, end = o.whom(subject, is_pseudonym), o.moment(before, "--before")
+    mentions: Mapping[str, int] = {}
     done: Removed | Purged
     if o.is_usage(store):
         with open_tracker(store, key, who) as tracker:
@@ -339,7 +347,7 @@ def purge(
             done = opened.purge(subject=whose, before=end, redact=redact)
         more = f", {plural(done.states, 'conversation state')}" if done.states else ""
         removed = f"{plural(done.events, 'event')} and {plural(done.detections, 'detection')}{more}"
-        mentions = [mentions_line(done.mentions, done.placeholder)] if done.mentions else []
-    emit([done], [*purged_lines(removed, is_clean=done.clean), *mentions], as_json=as_json)
+        mentions = done.mentions
+    emit([done], rendered("purge", done=done, removed=removed, mentions=mentions), as_json=as_json)
     if not done.clean:
         raise click.exceptions.Exit(UNCLEAN)

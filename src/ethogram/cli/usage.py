@@ -16,14 +16,7 @@ import click
 
 from ..errors import BadUsage
 from ..models import Event, format_time, moment
-from ..report.stores import (
-    look_line,
-    news_lines,
-    not_judged_lines,
-    people_and_events,
-    recorded_lines,
-    usage_lines,
-)
+from ..report.rendering import rendered
 from ..report.wording import plural, printable
 from ..store import open_store
 from ..usage import fuse
@@ -44,7 +37,6 @@ from ..usage.records import (
 from ..usage.rotation import rotate
 from ..usage.settings import Settings as Limits
 from ..usage.signals import Looked
-from ..usage.tables import Removed as Gone
 from ..usage.tracker import UsageTracker
 from . import options as o
 from .errors import warn
@@ -146,15 +138,9 @@ def record(
     }
     removed = Removed(gone.people, gone.events)
     days = math.ceil((newest - min(times, default=newest)) / DAY) + 1
-    lines = [*recorded_lines(done, store, retention_days, days), *removed_lines(gone)]
-    emit([UsageRecorded(store=store, **done, removed=removed)], lines, as_json=as_json)
-
-
-def removed_lines(gone: Removed | Gone) -> list[str]:
-    """What was older than the retention; nothing where nothing was."""
-    if not gone.people and not gone.events:
-        return []
-    return [f"Removed after the retention period: {people_and_events(gone.people, gone.events)}"]
+    recorded = UsageRecorded(store=store, **done, removed=removed)
+    how = {"removed": removed, "retention_days": retention_days, "days": days}
+    emit([recorded], rendered("usage_record", done=recorded, **how), as_json=as_json)
 
 
 # --- signals and sweep ----------------------------------------------------------------------
@@ -194,14 +180,8 @@ def signals(
         values = result.values()
         write_json(UsageSignalsRecord(subject=subject, as_of=at, values=values, fused=whole, helpline=line))
         return
-    if result.is_known:
-        write_lines(usage_lines(subject, result))
-    else:
-        write_line(f"{printable(subject)}: nobody of that name was recorded in {printable(store)}")
-    if whole is not None:
-        write_line(f"Together with content scores: {whole.score or 0:.2f}. {whole.sentence}")
-    if line is not None and (result.at_severity("low") or (whole is not None and whole.is_crisis)):
-        write_line(f"To offer ({line.region}): {line.text}")
+    how = {"subject": subject, "store": store}
+    write_lines(rendered("usage_signals", result=result, fused=whole, helpline=line, **how))
 
 
 def parse_scores(texts: Sequence[str]) -> dict[str, float]:
@@ -256,7 +236,7 @@ def sweep(
         gone = Removed(0, 0) if is_old else tracker.tidy(at)
         for news in tracker.sweep(at, subjects=ids, why=why or None, tidy=not is_old, looked=looked):
             severities[news.severity] += 1
-            emit([news.to_dict()], news_lines(news), as_json=as_json)
+            emit([news.to_dict()], rendered("usage_news", news=news), as_json=as_json)
             # Only what the reader has received counts as reported.
             flush()
     if as_json:
@@ -264,11 +244,8 @@ def sweep(
         not_judged = dict(sorted(looked.not_judged.items()))
         write_json(UsageSweep(at, people, removed, looked.people, not_judged, line))
     else:
-        has_news = any(severities.values())
-        write_lines([*([] if has_news else ["No changes."]), *not_judged_lines(looked)])
-        if line is not None and has_news:
-            write_line(f"To offer ({line.region}): {line.text}")
-        write_lines(removed_lines(gone))
+        how = {"has_news": any(severities.values()), "looked": looked, "helpline": line, "removed": gone}
+        write_lines(rendered("usage_sweep", **how))
     if fail_on and any(severities[severity] for severity in SEVERITIES[SEVERITIES.index(fail_on) :]):
         raise click.exceptions.Exit(o.FAIL)
 
@@ -303,20 +280,14 @@ def audit(
         with open_store(store) as opened:
             name = None if person is None else stored_name(opened, person, key)
             looks = [look.to_dict() for look in opened.looks(name)]
-    emit(looks, map(look_line, looks), as_json=as_json)
+    emit(looks, rendered("audit", looks=looks), as_json=as_json)
 
 
 def info(store: o.UsageStore, key: o.KeyFile = "", as_json: o.AsJson = False) -> None:
     """Show what is in a store of usage."""
     with open_tracker(store, key, "") as tracker:
         contents = tracker.info()
-    what = "events" if contents["keep"] == "events" else "aggregates alone"
-    counts = people_and_events(contents["people"], contents["events"])
-    lines = [
-        f"{counts}, {plural(contents['looks'], 'audit line')}",
-        f"  stores {what} for {contents['retention_days']:g} days; keys: {contents['keys']}",
-    ]
-    emit([contents], lines, as_json=as_json)
+    emit([contents], rendered("usage_info", info=contents), as_json=as_json)
 
 
 # --- keys -----------------------------------------------------------------------------------

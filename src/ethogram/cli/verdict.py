@@ -17,16 +17,10 @@ from ..config import Loaded, Settings
 from ..config.learned import read_changes
 from ..config.settings import learning_in
 from ..errors import BadPattern, BadUsage
+from ..report.rendering import rendered
 from ..report.text import detection_parts
-from ..report.verdicts import (
-    NO_VERDICTS,
-    accuracy_lines,
-    calibration_lines,
-    change_line,
-    lesson_lines,
-    verdict_line,
-)
-from ..report.wording import plural, printable, stamp
+from ..report.verdicts import NO_VERDICTS, plot
+from ..report.wording import plural, stamp
 from ..risk.changes import Change
 from ..risk.proposal import NoProposal, Proposal
 from ..store import Store, open_store
@@ -80,8 +74,7 @@ def verdict(
             if detection:
                 judging.find_detection(opened, detection)
             known = opened.verdicts(detection or None)
-            lines = [verdict_line(each) for each in known] or ["no verdicts"]
-            emit((each.to_dict() for each in known), lines, as_json=as_json)
+            emit(known, rendered("verdicts", verdicts=known, note=""), as_json=as_json)
             return
         note_looks(opened, "verdict", [None], at=o.now(), who=judge, why=why, subject=subject or None)
         if file:
@@ -103,8 +96,8 @@ def verdict(
             judged = judging.VerdictInput(word, judge, when, of, why, blind)
             checked = judging.check_verdict(opened, judged, settings, now=o.now())
             added = judging.save_verdicts(opened, [checked]).added
-            line = verdict_line(checked) + ("" if added else "  (already known)")
-            emit([checked.to_dict()], [line], as_json=as_json)
+            note = "" if added else "  (already known)"
+            emit([checked], rendered("verdicts", verdicts=[checked], note=note), as_json=as_json)
         settled = judging.settle(opened, settings, o.now())
     if settled and not as_json:
         days = learning_in(settings)["history_retention_days"]
@@ -155,15 +148,18 @@ def accuracy(
             blind = verdicts.agreement(pattern or None, store=opened, blind=True)
     if not calibration:
         records: list[Writable] = [*rows, agreement_record(pattern or None, together, blind)]
-        lines = accuracy_lines(rows, together, blind) if rows else [NO_VERDICTS]
+        lines = rendered("accuracy", rows=rows, together=together, blind=blind, nothing=NO_VERDICTS)
         emit(records, lines, as_json=as_json)
         return
     if html:
         from ..report.html import calibration_page
 
         write_page(html, calibration_page(calibrated))
-    lines = [line for row in calibrated for line in calibration_lines(row)] or [NO_VERDICTS]
-    emit(calibrated, lines, as_json=as_json)
+    emit(
+        calibrated,
+        rendered("calibration", calibrated=calibrated, plot=plot, nothing=NO_VERDICTS),
+        as_json=as_json,
+    )
 
 
 # --- learn -------------------------------------------------------------------------------------
@@ -196,12 +192,7 @@ def learn(
             for number, change in enumerate(read_changes(loaded.learned), start=1)
             if not pattern or change.pattern == pattern
         ]
-        lines = [
-            f"{change.number}  {stamp(change.at)}  {change_line(change)}"
-            + (f", undoes {change.undoes}" if change.undoes else "")
-            for change in changes
-        ]
-        emit(changes, lines or ["nothing learned yet"], as_json=as_json)
+        emit(changes, rendered("changes", changes=changes), as_json=as_json)
         return
     if undo:
         report_change(learning.undo(pattern, loaded, by=judge, at=o.now()), loaded, as_json=as_json)
@@ -245,15 +236,14 @@ def propose(
         if change is not None:
             write_json(change.to_dict())
         return
-    write_lines(lesson_lines(lesson, at))
-    if not_changed is not None:
-        write_line(f"  not applied automatically: {not_changed}")
-    elif change is not None:
+    # Saved results are reused until a fifth of the verdicts is new.
+    known = f" (from {stamp(lesson.at)}; tried again when a fifth of verdicts is new)"
+    since = "" if lesson.at == at else known
+    write_lines(rendered("proposal", lesson=lesson, since=since, not_changed=not_changed))
+    if change is not None:
         report_change(change, loaded, as_json=False)
 
 
 def report_change(change: Change, loaded: Loaded, *, as_json: bool) -> None:
     """Report a change that was just made."""
-    what = "undone" if change.undoes else "changed"
-    line = f"{what}: {change_line(change)}, in {printable(str(loaded.learned))}"
-    emit([change.to_dict()], [line], as_json=as_json)
+    emit([change], rendered("changes", changes=[change], file=loaded.learned), as_json=as_json)
