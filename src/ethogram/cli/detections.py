@@ -6,7 +6,7 @@ from typing import Annotated
 
 from ..app.findings import find_page
 from ..app.judging.accuracy import with_probabilities
-from ..app.stored_events import note_looks, stored_name, stored_source
+from ..app.stored_events import stored_name, stored_source
 from ..report.rendering import rendered
 from ..store import open_store
 from . import options as o
@@ -29,21 +29,17 @@ def detections(
     as_json: o.AsJson = False,
     source: o.FromSource = "",
     config: o.Config = "",
-    key: o.KeyFile = "",
-    why: o.Why = "",
-    who: o.Who = "",
-    is_pseudonym: o.IsPseudonym = False,
+    look: o.LookOptions = o.NO_LOOK,
 ) -> None:
     """List the detections of a store, newest first."""
     settings = o.load_config(config, as_json=as_json).settings
     with open_store(store) as opened:
-        person = o.whom(subject, is_pseudonym)
-        name = stored_name(opened, person, key) if subject else None
+        name = stored_name(opened, look.person(subject), look.key) if subject else None
         page = find_page(
             opened,
             pattern=pattern or None,
             subject=name,
-            source=stored_source(opened, source, key) or None,
+            source=stored_source(opened, source, look.key) or None,
             severity=severity or None,
             since=o.moment(since, "--since"),
             limit=limit or (None if as_json else MOST),
@@ -51,8 +47,7 @@ def detections(
             settings=settings,
         )
         people = [name] if name else sorted({item.subject for item in page.detections})
-        by = who or o.user_name()
-        note_looks(opened, "detections", people, at=o.now(), who=by, why=why, subject=person or None)
+        look.note(opened, "detections", people, subject)
         items = page.detections
         if items and opened.has_verdicts():
             items = with_probabilities(items, opened, settings)

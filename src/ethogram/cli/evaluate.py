@@ -37,22 +37,17 @@ NO_TEXTS = "name the files (they are scored before their texts are dropped), or 
 
 
 def scan(
-    paths: o.Paths,
+    options: Annotated[o.InputOptions, o.READING],
     show_prompt: Annotated[str, o.opt("Print the prompt for the message with this id.", metavar="ID")] = "",
     sample: Annotated[float, o.opt("Also count this share of unflagged messages.", min=0.0, max=1.0)] = 0.01,
     messages: Annotated[bool, o.opt("List every message worth scoring.", "--messages")] = False,
-    as_json: o.AsJson = False,
-    skip_bad: o.SkipBad = False,
-    config: o.Config = "",
-    source: o.Source = "",
 ) -> None:
     """Scan messages for phrases: which to score, and at what cost."""
-    options = o.InputOptions(paths, config=config, source=source, skip_bad=skip_bad, as_json=as_json)
     progress = Progress()
     batch = options.read({}, options.settings(), progress)
     if show_prompt:
         system, user = prompt_for(batch.events, show_prompt, sampled=sample)
-        if as_json:
+        if options.as_json:
             write_json(Prompt(id=show_prompt, system=system, user=user))
         else:
             write_lines(map(printable, f"{system}\n\n{user}".split("\n")))
@@ -63,11 +58,11 @@ def scan(
     skipped = dict(batch.skipped)
     summary = result.summary(left_out=skipped, bad_lines=batch.bad_count)
     lines = rendered("scan", routes=routes, scan=result, summary=summary.to_dict(), skipped=skipped)
-    emit([*map(route_record, routes), summary], lines, as_json=as_json)
+    emit([*map(route_record, routes), summary], lines, as_json=options.as_json)
 
 
 def evaluate(
-    paths: o.Paths = o.NONE,
+    options: Annotated[o.InputOptions, "paths as_json as_of skip_bad config source plugins"],
     evaluator: Annotated[str, o.opt("Score with local, anthropic, openai, ...", metavar="NAME")] = "",
     output: Annotated[str, o.opt("Write all events with their scores.", metavar="FILE")] = "",
     record: Annotated[str, o.opt("Write the answers, for the evaluator `recorded`.", metavar="FILE")] = "",
@@ -76,18 +71,13 @@ def evaluate(
     ] = "",
     keep_text: Annotated[bool, o.opt("With --output or --store: keep the texts too.", "--keep-text")] = False,
     quotes: Annotated[bool, o.opt("With --json: quote the indicators, masked.", "--quotes")] = False,
-    as_json: o.AsJson = False,
-    as_of: o.AsOf = "",
-    skip_bad: o.SkipBad = False,
-    config: o.Config = "",
-    source: o.Source = "",
     scoring: o.ScoringOptions = o.NO_SCORING,
-    plugins: o.Plugins = o.NONE,
 ) -> None:
     """Score flagged messages: twelve traits and their indicators.
 
     With --store the scores are kept there. Without files, messages with a stored text are scored.
     """
+    paths, as_json = options.paths, options.as_json
     if not paths and not store:
         raise click.BadParameter("missing input: name files or folders of events, or a --store")
     named = (("--output", output), ("--record", record))
@@ -98,7 +88,6 @@ def evaluate(
         raise click.BadParameter("--keep-text needs --output, or --store and files to import")
     if quotes and not as_json:
         raise click.BadParameter("--quotes needs --json")
-    options = o.InputOptions(paths, as_of, config=config, source=source, skip_bad=skip_bad, as_json=as_json)
     loaded = options.loaded()
     settings = replace(loaded.settings, evaluator=loaded.settings.evaluator or "local")
     library, progress, moment = load_library(None, loaded), Progress(), options.moment()

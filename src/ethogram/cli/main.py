@@ -140,14 +140,12 @@ COMMANDS: Mapping[str, Mapping[str, Target]] = {
     },
 }
 """Panel of the help -> command -> its function, as `module:function`."""
-ALIASES: Mapping[tuple[str, ...], tuple[str, ...]] = {("graph", "init"): ("store", "init")}
-"""Names of commands in other designs."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; the exit code (see cli/errors.py). `argv` defaults to the command line's."""
     args = list(sys.argv[1:] if argv is None else argv)
-    return run(build_app, "ethogram", [*ALIASES.get(tuple(args[:2]), tuple(args[:2])), *args[2:]])
+    return run(build_app, "ethogram", ["store", "init", *args[2:]] if args[:2] == ["graph", "init"] else args)
 
 
 def run(build: Callable[[], click.Command], name: str, args: list[str]) -> int:
@@ -198,24 +196,9 @@ def _show_version(context: click.Context, param: click.Parameter, chosen: bool) 
         context.exit()
 
 
-def _completion(context: click.Context, param: click.Parameter, chosen: bool) -> None:
-    if chosen:
-        from . import completion
-
-        act = completion.install if param.name == "install_completion" else completion.show
-        act(context.command)
-        context.exit()
-
-
 def _options(
     version: Annotated[
         bool, opt("Show the version.", "--version", callback=_show_version, is_eager=True)
-    ] = False,
-    install_completion: Annotated[
-        bool, opt("Install shell completion.", "--install-completion", callback=_completion)
-    ] = False,
-    show_completion: Annotated[
-        bool, opt("Print the completion script.", "--show-completion", callback=_completion)
     ] = False,
 ) -> None:
     """Options of the app itself."""

@@ -62,10 +62,10 @@ def _not_empty(context: click.Context, param: click.Parameter, value: str) -> st
 INPUT, OUTPUT, RUNS, SCORING, ADVANCED = "Input", "Output", "Agent runs", "Scoring", "Advanced"
 SHARES = "Scale"
 
-Paths = Annotated[list[str], arg("Read these files or folders; - is standard input.", "PATH")]
+Paths = Annotated[Sequence[str], arg("Read these files or folders; - is standard input.", "PATH")]
 AsJson = Annotated[bool, opt("Print JSON records, one a line.", "--json")]
 Patterns = Annotated[
-    list[str], opt("Use these patterns: name, glob, file or folder.", "--patterns", metavar="SELECTOR")
+    Sequence[str], opt("Use these patterns: name, glob, file or folder.", "--patterns", metavar="SELECTOR")
 ]
 AsOf = Annotated[str, opt("Evaluate as of this time (default: newest event).", metavar="TIME")]
 AsOfNow = Annotated[str, opt("Evaluate as of this time (default: now).", "--as-of", metavar="TIME")]
@@ -87,11 +87,11 @@ Source = Annotated[
 ]
 FromSource = Annotated[str, opt("Select one source.", "--source", metavar="NAME", callback=_not_empty)]
 Scorers = Annotated[
-    list[str], opt("Use readings of this scorer.", "--scorer", metavar="[SIGNAL=]SCORER", panel=INPUT)
+    Sequence[str], opt("Use readings of this scorer.", "--scorer", metavar="[SIGNAL=]SCORER", panel=INPUT)
 ]
 Jobs = Annotated[int | None, opt("Use N processes (default: all cores).", min=1, metavar="N", panel=SHARES)]
 Parameters = Annotated[
-    list[str],
+    Sequence[str],
     opt("Override a pattern parameter.", "--set", metavar="PATTERN.PARAMETER=NUMBER", panel=ADVANCED),
 ]
 
@@ -105,7 +105,7 @@ def _load_plugins(context: click.Context, param: click.Parameter, value: Sequenc
 
 
 Plugins = Annotated[
-    list[str],
+    Sequence[str],
     opt(
         "Load signals, evaluators or patterns from a Python file.",
         "--plugin",
@@ -170,22 +170,28 @@ class RunOptions:
 
 
 NO_RUN = RunOptions()
+READING = "paths! as_json skip_bad config source"
+"""Options of commands that only read events."""
+MATCHING = "paths! patterns as_of fail_on as_json skip_bad config source scorers run parameters plugins"
+"""Options of commands that detect patterns in events."""
 
 
 @dataclass(frozen=True, slots=True)
 class InputOptions:
-    """What was given on the command line, as it was given; empty means not given."""
+    """What commands read and how; empty means not given. A command names those that it takes (help.py)."""
 
-    paths: Sequence[str] = ()
-    as_of: str = ""
-    config: str = ""
-    source: str = ""
-    skip_bad: bool = False
-    scorers: Sequence[str] = ()
-    parameters: Sequence[str] = ()
-    fail_on: str = ""
-    as_json: bool = False
+    paths: Paths = ()
+    as_of: AsOf = ""
+    config: Config = ""
+    source: Source = ""
+    skip_bad: SkipBad = False
+    scorers: Scorers = ()
+    parameters: Parameters = ()
+    fail_on: FailOn = ""
+    as_json: AsJson = False
     run: RunOptions = NO_RUN
+    patterns: Patterns = ()
+    plugins: Plugins = ()
 
     def __post_init__(self) -> None:
         if "-" in self.paths and sys.stdin is None:
@@ -194,6 +200,12 @@ class InputOptions:
     def settings(self) -> Settings:
         """The settings from file, environment and these options."""
         return self.loaded().settings
+
+    def library(self, loaded: Loaded) -> Library:
+        """The patterns of --patterns, or those that are on."""
+        from ..app.analyze import load_library
+
+        return load_library(list(self.patterns) or None, loaded)
 
     def mutes(self, loaded: Loaded, *, untrusted: bool = False) -> tuple[Mute, ...]:
         """The entries of the mutes file; those of an untrusted one only with `untrusted`."""
@@ -265,6 +277,9 @@ class InputOptions:
         """List skipped lines on standard error."""
         skipped = BadEvents(batch.bad, more=batch.bad_count - len(batch.bad))
         write_faults(skipped, as_json=self.as_json, prefix="")
+
+
+NO_INPUT = InputOptions()
 
 
 @contextmanager
@@ -408,6 +423,38 @@ def whom(subject: str, is_pseudonym: bool) -> str:
     from ..usage.pseudonym import Pseudonym
 
     return Pseudonym(subject) if is_pseudonym else subject
+
+
+@dataclass(frozen=True, slots=True)
+class LookOptions:
+    """Who looks at a person in a private store, and why; empty means not given."""
+
+    key: KeyFile = ""
+    why: Why = ""
+    who: Who = ""
+    is_pseudonym: IsPseudonym = False
+
+    def person(self, subject: str) -> str:
+        """The subject, as stores take it."""
+        return whom(subject, self.is_pseudonym)
+
+    def at(self, store: Store, action: str, subject: str) -> str:
+        """The name of a subject in the store; that somebody looked is recorded in a private one."""
+        from ..app.stored_events import stored_name
+
+        name = stored_name(store, self.person(subject), self.key)
+        self.note(store, action, [name], subject)
+        return name
+
+    def note(self, store: Store, action: str, people: Sequence[str | None], subject: str = "") -> None:
+        """Record in a private store that somebody looked at these people; `subject`: as they were named."""
+        from ..app.stored_events import note_looks
+
+        by, person = self.who or user_name(), self.person(subject) if subject else None
+        note_looks(store, action, people, at=now(), who=by, why=self.why, subject=person)
+
+
+NO_LOOK = LookOptions()
 
 
 def note_all(store: Store, action: str) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from inspect import getdoc
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from .. import registry
 from ..errors import BadUsage, did_you_mean
@@ -21,10 +21,6 @@ from ..report.wording import aligned, plural, printable
 from ..signals.base import describe_range
 from . import options as o
 from .output import Progress, emit, write_line
-
-if TYPE_CHECKING:
-    pass
-
 
 # --- names ----------------------------------------------------------------------------------
 
@@ -255,27 +251,21 @@ def compare(
     first: Annotated[str, o.arg("Name an evaluator, or `given` for scores in the data.", "A")],
     second: Annotated[str, o.arg("Name another one.", "B")],
     data: Annotated[list[str], o.opt("Read messages from these files.", "--data", metavar="PATH")],
-    patterns: o.Patterns = o.NONE,
+    options: Annotated[o.InputOptions, "patterns as_json skip_bad config source plugins"] = o.NO_INPUT,
     option_a: Annotated[list[str], o.opt("Set an option of A.", "--option-a", metavar="NAME=VALUE")] = o.NONE,
     option_b: Annotated[list[str], o.opt("Set an option of B.", "--option-b", metavar="NAME=VALUE")] = o.NONE,
-    as_json: o.AsJson = False,
-    skip_bad: o.SkipBad = False,
-    config: o.Config = "",
-    source: o.Source = "",
     budget: o.Budget = None,
     sample: o.Sample = None,
     answers: o.AnswersFile = "",
-    plugins: o.Plugins = o.NONE,
 ) -> None:
     """Compare two evaluators on the same messages."""
-    from ..app.analyze import load_library
     from ..app.evaluation.agreement import compared, side_of, supplied_side
     from ..app.evaluation.questions import Sampling
     from ..app.evaluation.scoring import evaluator_of, paying_for
 
-    options = o.InputOptions(data, config=config, source=source, skip_bad=skip_bad, as_json=as_json)
+    options = replace(options, paths=data)
     loaded, progress = options.loaded(), Progress()
-    settings, library = loaded.settings, load_library(patterns or None, loaded)
+    settings, library = loaded.settings, options.library(loaded)
     if answers:
         settings = replace(settings, answers=answers)
     pair = []
@@ -299,4 +289,4 @@ def compare(
                 sides.append(side_of(batch.events, evaluator, sampling, paying))
     with progress.checking("comparing"):
         record = compared(sides[0], sides[1], library, settings)
-    emit([record], rendered("comparison", **record), as_json=as_json)
+    emit([record], rendered("comparison", **record), as_json=options.as_json)

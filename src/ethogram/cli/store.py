@@ -41,28 +41,22 @@ UNCLEAN = 1
 
 
 def import_files(
-    paths: o.Paths,
+    options: Annotated[o.InputOptions, o.READING],
     store: o.StoreUrl,
-    skip_bad: o.SkipBad = False,
     keep_text: Annotated[bool, o.opt("Store the texts of events too.", "--keep-text")] = False,
     pseudonyms: Annotated[str, o.opt("Replace names by this key, and drop texts.", metavar="KEYFILE")] = "",
-    as_json: o.AsJson = False,
-    config: o.Config = "",
-    source: o.Source = "",
 ) -> None:
     """Import events into a store; all of them or none.
 
     After an interruption, the same command continues where it stopped.
     """
-
-    options = o.InputOptions(paths, config=config, source=source, skip_bad=skip_bad, as_json=as_json)
     if pseudonyms:
         read_keys(pseudonyms)
         if o.is_file(store):
             create(o.path_of(store))  # a new file that only its owner may read
     with open_store(store, create=True) as opened:
         done = run_import(opened, options, options.settings(), keep_text=keep_text, pseudonyms=pseudonyms)
-    emit([done], rendered("import", done=done, near=near_signal), as_json=as_json)
+    emit([done], rendered("import", done=done, near=near_signal), as_json=options.as_json)
 
 
 def near_signal(name: str) -> str:
@@ -258,37 +252,31 @@ def export_subject(
     store: o.StoreUrl,
     subject: Annotated[str, o.opt("Name the subject.", metavar="ID")],
     source: o.FromSource = "",
-    key: o.KeyFile = "",
-    why: o.Why = "",
-    who: o.Who = "",
-    is_pseudonym: o.IsPseudonym = False,
+    look: o.LookOptions = o.NO_LOOK,
 ) -> None:
     """Write everything a store has about one subject, for that person."""
     from .usage import open_tracker
 
-    person = o.whom(subject, is_pseudonym)
     if not o.is_usage(store):
-        for record in subject_records(store, person, source, key, who or o.user_name(), why):
+        for record in subject_records(store, subject, source, look):
             write_json(record)
         return
-    with open_tracker(store, key, who) as tracker:
-        for record in tracker.export(person, why or None):
+    with open_tracker(store, look.key, look.who) as tracker:
+        for record in tracker.export(look.person(subject), look.why or None):
             write_json(record)
 
 
-def subject_records(
-    store: str, subject: str, source: str, key: str, who: str, why: str
-) -> Iterator[dict[str, Any]]:
+def subject_records(store: str, subject: str, source: str, look: o.LookOptions) -> Iterator[dict[str, Any]]:
     """Events, detections, verdicts and conversations of a subject, and who looked at them."""
-    from ..app.stored_events import note_looks, stored_name, stored_source
+    from ..app.stored_events import stored_name, stored_source
 
     with open_store(store) as opened:
-        name = stored_name(opened, subject, key)
-        of = stored_source(opened, source, key) or None
+        name = stored_name(opened, look.person(subject), look.key)
+        of = stored_source(opened, source, look.key) or None
         rows = [row.who for row in (*opened.subjects(name, of), *opened.detected_subjects(name, of))]
         states = opened.states_of(name) if source in ("", *TALK_SOURCES) else []
         action = "export" if rows or states else "unknown"
-        note_looks(opened, action, [name], at=o.now(), who=who, why=why, subject=subject)
+        look.note(opened, action, [name], subject)
         for event in opened.events(rows) if rows else ():
             yield {"source": event.source, **event.to_dict()}
         detections = opened.detections(subjects=rows) if rows else []
@@ -310,10 +298,7 @@ def purge(
     before: Annotated[str, o.opt("Remove everything before this time.", metavar="TIME")] = "",
     redact: o.Redact = False,
     source: o.FromSource = "",
-    key: o.KeyFile = "",
-    why: o.Why = "",
-    who: o.Who = "",
-    is_pseudonym: o.IsPseudonym = False,
+    look: o.LookOptions = o.NO_LOOK,
     as_json: o.AsJson = False,
 ) -> None:
     """Remove a subject or old events permanently from a store.
@@ -321,7 +306,7 @@ def purge(
     What others wrote stays. Where it mentions the subject's id, it is counted, and --redact replaces it. The
     audit records that something was removed, not who.
     """
-    from ..app.stored_events import note_looks, stored_name, stored_source
+    from ..app.stored_events import stored_name, stored_source
     from .usage import open_tracker
 
     if not subject and not before:
@@ -330,20 +315,19 @@ def purge(
         raise BadUsage("--source needs --subject")
     if redact and (before or not subject):
         raise BadUsage("--redact needs --subject, and excludes --before")
-    person, end = o.whom(subject, is_pseudonym), o.moment(before, "--before")
+    person, end = look.person(subject), o.moment(before, "--before")
     mentions: Mapping[str, int] = {}
     done: Removed | Purged
     if o.is_usage(store):
-        with open_tracker(store, key, who) as tracker:
-            done = tracker.purge(person or None, end, why or None)
+        with open_tracker(store, look.key, look.who) as tracker:
+            done = tracker.purge(person or None, end, look.why or None)
         events = plural(done.events, "event") + (" before that time" if before else "")
         removed = f"{plural(done.people, 'person')} and {events}"
     else:
         with open_store(store) as opened:
-            name = stored_name(opened, person, key) if subject else ""
-            whose = (stored_source(opened, source, key), name) if source else name or None
-            looker = who or o.user_name()
-            note_looks(opened, "purge", [None], at=o.now(), who=looker, why=why, subject=person)
+            name = stored_name(opened, person, look.key) if subject else ""
+            whose = (stored_source(opened, source, look.key), name) if source else name or None
+            look.note(opened, "purge", [None], subject)
             done = opened.purge(subject=whose, before=end, redact=redact)
         more = f", {plural(done.states, 'conversation state')}" if done.states else ""
         removed = f"{plural(done.events, 'event')} and {plural(done.detections, 'detection')}{more}"

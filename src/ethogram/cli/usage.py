@@ -73,15 +73,12 @@ def measured_by(settings: Settings) -> dict[str, Any]:
 
 
 def record(
-    paths: o.Paths,
+    options: Annotated[o.InputOptions, "paths! as_json skip_bad config"],
     store: o.UsageStore,
     key: o.KeyFile = "",
     keep: Annotated[str, o.opt("Store events, or aggregates alone (new stores).", metavar="WHAT")] = "",
     retention: Annotated[str, o.opt("Delete after this long, like 90d.", metavar="DURATION")] = "",
     time_zone: Annotated[str, o.opt("Use this time zone where events name none.", metavar="ZONE")] = "",
-    skip_bad: o.SkipBad = False,
-    config: o.Config = "",
-    as_json: o.AsJson = False,
 ) -> None:
     """Record the events of files; all of them or none.
 
@@ -98,7 +95,6 @@ def record(
     }
     if how["retention"] is not None and not 86_400 <= how["retention"] < 1e10:
         raise BadUsage(f"invalid --retention {retention!r:.40}: expected one day or more, like 90d")
-    options = o.InputOptions(paths, config=config, skip_bad=skip_bad, as_json=as_json)
     settings, progress = options.settings(), Progress()
     keys = new_keys()
 
@@ -140,7 +136,7 @@ def record(
     days = math.ceil((newest - min(times, default=newest)) / DAY) + 1
     recorded = UsageRecorded(store=store, **done, removed=removed)
     how = {"removed": removed, "retention_days": retention_days, "days": days}
-    emit([recorded], rendered("usage_record", done=recorded, **how), as_json=as_json)
+    emit([recorded], rendered("usage_record", done=recorded, **how), as_json=options.as_json)
 
 
 # --- signals and sweep ----------------------------------------------------------------------
@@ -149,11 +145,8 @@ def record(
 def signals(
     subject: Annotated[str, o.arg("Name the person.", "SUBJECT")],
     store: o.UsageStore,
-    key: o.KeyFile = "",
     as_of: o.AsOfNow = "",
-    why: o.Why = "",
-    who: o.Who = "",
-    is_pseudonym: o.IsPseudonym = False,
+    look: o.LookOptions = o.NO_LOOK,
     region: Region = "",
     score: Annotated[
         list[str], o.opt("Add a content score, like text=0.4.", "--score", metavar="NAME=NUMBER")
@@ -173,8 +166,8 @@ def signals(
     is_fused = bool(score) or crisis is not None
     if is_fused:
         fuse(scores, **how)  # a bad score is reported before anybody is looked at
-    with open_tracker(store, key, who, **measured_by(settings)) as tracker:
-        result = tracker.signals(o.whom(subject, is_pseudonym), at, why or None)
+    with open_tracker(store, look.key, look.who, **measured_by(settings)) as tracker:
+        result = tracker.signals(look.person(subject), at, look.why or None)
     whole = fuse({**scores, "behaviour": result.for_fusion}, **how) if is_fused else None
     if as_json:
         values = result.values()
@@ -340,14 +333,12 @@ def _report_key(what: str, file: str, keys: int, *, as_json: bool) -> None:
 
 
 def cohort(
+    options: Annotated[o.InputOptions, "as_json skip_bad config"] = o.NO_INPUT,
     data: Annotated[list[str], o.opt("Learn from these files or stores.", "--from", metavar="PATH")] = o.NONE,
     out: Annotated[str, o.opt("Write the table to FILE (default: print it).", metavar="FILE")] = "",
     version: Annotated[int, o.opt("Number the version, 2 or above.")] = 2,
     source: Annotated[str, o.opt("Describe where the figures come from.", "--source", metavar="TEXT")] = "",
     date: Annotated[str, o.opt("Date the table, like 2026-01-31.", metavar="DAY")] = "",
-    as_json: o.AsJson = False,
-    skip_bad: o.SkipBad = False,
-    config: o.Config = "",
 ) -> None:
     """Learn usual use from at least twenty people, as figures of all."""
     from ..app.cohort import cohort_from, is_database, stored_events
@@ -356,14 +347,13 @@ def cohort(
 
     if not data:
         raise click.BadParameter("name the events to learn from: --from PATH")
-    options = o.InputOptions(data, config=config, skip_bad=skip_bad, as_json=as_json)
     settings = options.settings()
     origin = source or f"learnt from {plural(len(data), 'path')}"
     stores = [path for path in data if is_database(Path(path))]
     events: Sequence[Event] = ()
     if files := [path for path in data if path not in stores]:
         limits = InputLimits(**settings.limits)
-        batch = read_events(files, skip_bad=skip_bad, limits=limits, latest=o.latest_of(settings))
+        batch = read_events(files, skip_bad=options.skip_bad, limits=limits, latest=o.latest_of(settings))
         options.report_bad(batch)
         events = batch.events
     everything = chain(events, *(stored_events(path, o.now(), o.user_name()) for path in stores))
@@ -376,7 +366,7 @@ def cohort(
             Path(out).write_text(text, encoding="utf-8", newline="\n")
         except OSError as error:
             raise BadUsage(f"{out!r:.200} cannot be written: {error.strerror or error}") from None
-    if as_json:
+    if options.as_json:
         write_json(UsageCohort(cohort=made, file=out or None))
     elif out:
         write_line(printable(f"version {version} from {plural(made.people, 'person')}: {out}"))
