@@ -239,7 +239,7 @@ def test_a_page_in_a_folder_that_is_not_there_is_refused_and_makes_none(
 ) -> None:
     assert main(["chat", str(talks / "calm.txt"), "--html", str(talks / "away" / "page.html")]) == 2
     printed = capsys.readouterr()
-    assert "away' does not exist" in printed.err
+    assert "in a folder that does not exist" in printed.err
     assert not printed.out
     assert not (talks / "away").exists()
 

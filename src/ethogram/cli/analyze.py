@@ -20,7 +20,7 @@ from ..ingest import Gathered
 from ..patterns.library import Library
 from ..report.wording import plural, printable
 from . import options as o
-from .output import Progress, Target, check_page, json_line, show, write_line, write_page, write_text
+from .output import Progress, Target, json_line, show, write_line, write_text
 
 FORMATS = ("text", "json", "github", "junit", "markdown")
 
@@ -54,7 +54,7 @@ def analyze(
         raise click.BadParameter("missing input: name files or folders of events, or a --store")
     if keep_text and not (store and paths):
         raise click.BadParameter("--keep-text needs --store and files to import")
-    check_page(html, [path for path in (*(paths or ()), store) if path])
+    page_file = Target("--html", html, inputs=[*paths, store] if store else paths) if html else None
     shown, files = chosen_formats(formats, as_json=options.as_json, inputs=paths)
     options = replace(options, as_json=shown == "json")
     moment, loaded = options.moment(), options.loaded()
@@ -106,14 +106,14 @@ def analyze(
             detections = analysis.told(muted=muted)
             runs = run_report(detections, events, as_of=analysis.as_of, settings=settings)
         # Nothing is written before this line: an interrupted command has written all or nothing.
-        if html:
+        if page_file is not None:
             from ..report.coverage import Coverage
             from ..report.html import page
 
             coverage = Coverage.of(analysis, library, gathered)
-            write_page(html, page(analysis, coverage, muted=muted, runs=runs))
+            page_file.write([page(analysis, coverage, muted=muted, runs=runs)])
         for name, target in files:
-            target.write_text(formatted(name, analysis, runs, paths, settings.fail_on, muted=muted))
+            target.write(formatted(name, analysis, runs, paths, settings.fail_on, muted=muted))
         if shown != "text":
             for piece in formatted(shown, analysis, runs, paths, settings.fail_on, muted=muted):
                 write_text(piece)

@@ -25,7 +25,7 @@ from ..report.rendering import rendered
 from ..report.wording import printable
 from ..store import Store, open_store
 from . import options as o
-from .output import Progress, Target, emit, write_json, write_lines
+from .output import Progress, Target, emit, json_line, write_json, write_lines
 
 if TYPE_CHECKING:
     from ..config import Settings
@@ -113,11 +113,10 @@ def evaluate(
         finally:
             progress.stop()
     if output:
-        targets["--output"].write(
-            _line(result.readings_of(event), keep_text=keep_text) for event in events.events
-        )
+        lines = (_line(result.readings_of(event), keep_text=keep_text) for event in events.events)
+        targets["--output"].write(map(json_line, lines))
     if record:
-        targets["--record"].write(evaluation_records(result, events.events))
+        targets["--record"].write(map(json_line, evaluation_records(result, events.events)))
     if as_json:
         for line in evaluation_records(result, events.events, quotes=quotes):
             write_json(line)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import os
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -20,7 +18,7 @@ from ..store.records import COUNTED, TALK_SOURCES, Purged
 from ..usage.pseudonym import read_keys
 from ..usage.tables import Removed
 from . import options as o
-from .output import Progress, emit, write_json, write_line
+from .output import Progress, Target, emit, json_line, write_json, write_line, write_text
 
 if TYPE_CHECKING:
     from ..app.evaluation.scoring import Evaluate, Evaluated
@@ -195,12 +193,13 @@ def export(
         if form == FORMATS[0]:
             rows = opened.subjects(name, source or None) if subject or source else None
             events = opened.events(None if rows is None else [row.who for row in rows])
-            lines = ({"source": event.source, **event.to_dict()} for event in events)
+            lines = (json_line({"source": event.source, **event.to_dict()}) for event in events)
             if output:
-                write_line(f"{plural(_write_lines(lines, output), 'event')} written to {output}.")
+                done = Target("--output", output, new=True).write(lines)
+                write_line(f"{plural(done, 'event')} written to {output}.")
             else:
                 for line in lines:
-                    write_json(line)
+                    write_text(line)
             return
         from ..app.moving import export_neo4j, export_parquet
 
@@ -214,24 +213,6 @@ def export(
                 )
         except OSError as error:
             raise BadUsage(f"{output} cannot be written: {error.strerror or error}") from None
-
-
-def _write_lines(lines: Iterator[dict[str, Any]], output: str) -> int:
-    """Write a new file of JSON lines that only its owner may read; return how many."""
-    count = 0
-    try:
-        with open(output, "x", encoding="utf-8", opener=_private) as file:
-            for count, line in enumerate(lines, 1):  # noqa: B007
-                file.write(json.dumps(line, ensure_ascii=False) + "\n")
-    except FileExistsError:
-        raise BadUsage(f"{output} exists: expected the path of a new file") from None
-    except OSError as error:
-        raise BadUsage(f"{output} cannot be written: {error.strerror or error}") from None
-    return count
-
-
-def _private(path: str, flags: int) -> int:
-    return os.open(path, flags, 0o600)
 
 
 def copy(

@@ -40,7 +40,7 @@ from ..usage.signals import Looked
 from ..usage.tracker import UsageTracker
 from . import options as o
 from .errors import warn
-from .output import Progress, emit, flush, write_json, write_line, write_lines, write_text
+from .output import Progress, Target, emit, flush, write_json, write_line, write_lines, write_text
 
 if TYPE_CHECKING:
     from ..config import Settings
@@ -360,12 +360,7 @@ def cohort(
     made = cohort_from(everything, version=version, source=origin, date=date, settings=settings)
     text = format_cohort(made)
     if out:
-        if Path(out).exists():
-            raise BadUsage(f"{out!r:.200} already exists: versions never change, so name another file")
-        try:
-            Path(out).write_text(text, encoding="utf-8", newline="\n")
-        except OSError as error:
-            raise BadUsage(f"{out!r:.200} cannot be written: {error.strerror or error}") from None
+        Target("--out", out, new=True).write([text])  # versions never change
     if options.as_json:
         write_json(UsageCohort(cohort=made, file=out or None))
     elif out:

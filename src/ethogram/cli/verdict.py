@@ -25,7 +25,7 @@ from ..risk.changes import Change
 from ..risk.proposal import NoProposal, Proposal
 from ..store import Store, open_store
 from . import options as o
-from .output import Progress, Writable, emit, show, write_json, write_line, write_lines, write_page
+from .output import Progress, Target, Writable, emit, show, write_json, write_line, write_lines
 
 
 def verdict(
@@ -154,7 +154,7 @@ def accuracy(
     if html:
         from ..report.html import calibration_page
 
-        write_page(html, calibration_page(calibrated))
+        Target("--html", html).write([calibration_page(calibrated)])
     emit(
         calibrated,
         rendered("calibration", calibrated=calibrated, plot=plot, nothing=NO_VERDICTS),
