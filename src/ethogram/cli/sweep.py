@@ -21,9 +21,9 @@ from ..config import Settings
 from ..errors import BadUsage
 from ..models.mute import Mute
 from ..patterns.library import Library
-from ..report.coverage import scored_line, untrusted_lines
+from ..report.coverage import untrusted_lines
 from ..report.text import sweep_parts
-from ..report.wording import plural
+from ..report.wording import plural, scored_line
 from ..store import Store, open_store
 from ..store.records import Change
 from . import options as o

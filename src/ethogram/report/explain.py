@@ -24,7 +24,9 @@ def why_parts(answers: Sequence[Why]) -> Iterator[RenderableType]:
     for index, answer in enumerate(answers):
         if index:
             yield ""
-        head = f"{clean(answer.pattern)} ({clean(answer.title)}): {pairs_text(answer.history)}: {answer.answer}"
+        head = (
+            f"{clean(answer.pattern)} ({clean(answer.title)}): {pairs_text(answer.history)}: {answer.answer}"
+        )
         yield Text(head, style="bold")
         yield from (Text("  " + line) for line in why_lines(answer))
 

@@ -12,7 +12,6 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from . import wording
-from .coverage import skipped_text, untrusted_answers
 from .wording import aligned, clean
 
 if TYPE_CHECKING:
@@ -20,8 +19,9 @@ if TYPE_CHECKING:
 
 LONGEST = 2 * wording.LONGEST
 FILTERS = (
-    "clean", "counts_text", "duration_text", "listed", "p_text", "pairs_text", "plural", "precision_text",
-    "risk_number", "risk_text", "span", "stamp", "title_of", "value_text", "whom", "within",
+    "clean", "counts_text", "duration_text", "listed", "mute_text", "p_text", "pairs_text", "plural",
+    "precision_text", "risk_number", "risk_text", "scored_line", "skipped_text", "span", "stamp", "title_of",
+    "until_text", "untrusted_answers", "value_text", "whom", "within",
 )  # fmt: skip
 """Functions of wording.py that templates use."""
 
@@ -44,8 +44,7 @@ def environment() -> Environment:
         line_statement_prefix="%",
     )
     env.filters |= {name: getattr(wording, name) for name in FILTERS}
-    env.filters |= {"f": format, "skipped_text": skipped_text, "untrusted_answers": untrusted_answers}
-    env.filters["by_id"] = lambda items: {item.id: item for item in items}
+    env.filters |= {"f": format, "by_id": lambda items: {item.id: item for item in items}}
     return env
 
 

@@ -345,3 +345,32 @@ def precision_text(precision: Precision) -> str:
     if precision.precision is None:
         return f"insufficient verdicts ({precision.counts.judged} of {precision.minimum})"
     return within(precision.precision, precision.precision_low, precision.precision_high)
+
+
+# --- input and scores -----------------------------------------------------------------------
+
+
+def scored_line(summary: Mapping[str, Any]) -> str:
+    """How many messages were scored, by whom, and at what cost."""
+    return (
+        f"Scored by {clean(summary['scorer'])}: {summary['evaluated']:,} of "
+        f"{plural(summary['messages'], 'message')} ({summary['share']:.1%})"
+        + (f", for ${summary['spent']:.4f}" if summary["spent"] else "")
+    )
+
+
+def untrusted_answers(count: int) -> str:
+    """The line about saved answers that fail their check."""
+    return f"Not used: {plural(count, 'saved answer')} with a missing or wrong tag (not yours, or changed)"
+
+
+def skipped_text(what: str, n: int, names: Sequence[str] = ()) -> str:
+    """How much of what was skipped; of files, the names of the first.
+
+    >>> skipped_text("files that are not events", 1, ["a/notes.md"])
+    '1 file that is not events: a/notes.md'
+    """
+    if what != "files that are not events":
+        return f"{n:,} {clean(what)}"
+    some = ", ".join(map(clean, names)) + (", ..." if 0 < len(names) < n else "")
+    return (f"{n:,} files that are" if n != 1 else "1 file that is") + " not events" + (some and f": {some}")
