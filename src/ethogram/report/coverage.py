@@ -60,7 +60,8 @@ def coverage_lines(
     from ..evaluators.base import looks_at_scores
 
     if not analysis.events:
-        return left_out(analysis, batch)
+        yield from left_out(analysis, batch)
+        return
     no_match, unsure, not_applicable = judged(analysis, library, batch)
     counts = [
         (no_match, "without a match"),
@@ -71,8 +72,16 @@ def coverage_lines(
     if lacking := analysis.insufficient.counts():
         what = f"with insufficient data for {plural(lacking.total(), 'history')}"
         parts.append(f"{plural(_files(name for name, _ in lacking), 'pattern')} {what}")
+    if parts and not verbose:
+        yield f"Checked: {', '.join(parts)} (--verbose lists them)."
     scored = {program.name for program in library.programs if looks_at_scores(program)}
-    return rendered(
+    is_waiting = batch.has_text and bool(scored.intersection(not_applicable))
+    muting = analysis.muting
+    more = (analysis.evaluated, analysis.kept, muting.entries, muting.shown, analysis.unused, analysis.unmeasured)
+    skipped = (analysis.repeated, analysis.after_as_of, analysis.bad_count, batch.skipped, analysis.unknown)
+    if not any((verbose, histories, is_waiting, *more, *skipped)):
+        return  # nothing more to say, as mostly: do not load templates for that
+    yield from rendered(
         "coverage",
         analysis=analysis,
         batch=batch,
@@ -82,10 +91,9 @@ def coverage_lines(
         unsure=unsure,
         not_applicable=not_applicable,
         hardly=HARDLY,
-        parts=parts,
         families=family_of(library),
         grouped=grouped,
-        is_waiting=batch.has_text and bool(scored.intersection(not_applicable)),
+        is_waiting=is_waiting,
         is_scored=any(item.pattern in scored for item in analysis.detections),
         untrusted_lines=untrusted_lines,
         **_unused(analysis),
@@ -146,7 +154,7 @@ def without_match(analysis: Analysis, library: Library, batch: Gathered) -> tupl
 
 
 def judged(analysis: Analysis, library: Library, batch: Gathered) -> tuple[list[str], list[str], list[str]]:
-    """Patterns without a match, those that look at scores where hardly any were given, and not applicable ones."""
+    """Patterns without a match; of those, which hardly any score could show; and those not applicable."""
     from ..evaluators.base import looks_at_scores
 
     no_match, not_applicable = without_match(analysis, library, batch)
