@@ -91,7 +91,6 @@ COMMANDS: Mapping[str, Mapping[str, Target]] = {
             list="signals:list_names",
             try_="signals:try_samples",
             lexicon="signals:lexicon",
-            measure_lexicon="signals:measure_lexicon",
             evaluators="signals:evaluators",
             compare="signals:compare",
         ),

@@ -76,10 +76,10 @@ def coverage_lines(
         yield f"Checked: {', '.join(parts)} (--verbose lists them)."
     scored = {program.name for program in library.programs if looks_at_scores(program)}
     is_waiting = batch.has_text and bool(scored.intersection(not_applicable))
-    muting = analysis.muting
-    more = (analysis.evaluated, analysis.kept, muting.entries, muting.shown, analysis.unused, analysis.unmeasured)
-    skipped = (analysis.repeated, analysis.after_as_of, analysis.bad_count, batch.skipped, analysis.unknown)
-    if not any((verbose, histories, is_waiting, *more, *skipped)):
+    more = (analysis.evaluated, analysis.kept, analysis.unused, analysis.unmeasured, analysis.unknown)
+    skipped = (analysis.repeated, analysis.after_as_of, analysis.bad_count, batch.skipped)
+    muted = (analysis.muting.entries, analysis.muting.shown)
+    if not any((verbose, histories, is_waiting, *more, *skipped, *muted)):
         return  # nothing more to say, as mostly: do not load templates for that
     yield from rendered(
         "coverage",
