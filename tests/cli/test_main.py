@@ -175,16 +175,16 @@ def test_a_wrong_command_is_bad_usage_and_says_where_help_is(capsys):
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("scan", "Missing argument 'PATH'; see ethogram scan --help"),
-        ("risk", "Missing option '--store'; see ethogram risk --help"),
+        ("signals scan", "Missing argument 'PATH'; see ethogram signals scan --help"),
+        ("store risk", "Missing option '--store'; see ethogram store risk --help"),
         ("analyze x --patterns", "Option '--patterns' requires an argument"),
         (
             "analyze --pattern x",
             "No such option: --pattern (Possible options: --patterns); see ethogram analyze",
         ),
         ("analyze x --budget -1", "Invalid value for '--budget': -1.0 is not in the range x>=0.0; see"),
-        ("scan x --sample nan", "Invalid value for '--sample': 'nan' is not a valid number; see"),
-        ("risk --store s.db --limit x", "Invalid value for '--limit': 'x' is not a valid integer; see"),
+        ("signals scan x --sample nan", "Invalid value for '--sample': 'nan' is not a valid number; see"),
+        ("store risk --store s.db --limit x", "Invalid value for '--limit': 'x' is not a valid integer; see"),
         ("analyze x --source=", "Invalid value for --source: must not be empty; see"),
     ],
 )

@@ -1,4 +1,4 @@
-"""`ethogram detections`: list what sweeps, watches and conversations found in a store."""
+"""`ethogram store detections`: list what sweeps, watches and conversations detected in a store."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`ethogram scan` and `ethogram evaluate`: which messages are worth scoring, and their scores."""
+"""`ethogram signals scan` and `ethogram evaluate`: which messages are worth scoring, and their scores."""
 
 from __future__ import annotations
 

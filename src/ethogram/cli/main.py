@@ -21,7 +21,6 @@ COMMANDS: Mapping[str, Mapping[str, Target]] = {
     "Analyse": {
         "analyze": "analyze:analyze",
         "chat": "chat:chat",
-        "scan": "evaluate:scan",
         "evaluate": "evaluate:evaluate",
         "assess": "risk:assess",
         "why": "why:why",
@@ -73,7 +72,7 @@ COMMANDS: Mapping[str, Mapping[str, Target]] = {
     },
     "Patterns": {
         "patterns": Group(
-            "Write, test, backtest and validate patterns.",
+            "Write, test, validate and improve patterns.",
             new="patterns:new",
             list="patterns:list_",
             show="patterns:show",
@@ -82,13 +81,16 @@ COMMANDS: Mapping[str, Mapping[str, Target]] = {
             backtest="backtest:backtest",
             shadow="backtest:shadow",
             validate="backtest:validate",
+            accuracy="verdict:accuracy",
+            learn="verdict:learn",
             lock="patterns:lock",
             install="packs:install",
             remove="packs:remove",
         ),
         "signals": Group(
-            "List signals, and the lexicon and evaluators that measure them.",
+            "List, try and compare what measures messages.",
             list="signals:list_names",
+            scan="evaluate:scan",
             try_="signals:try_samples",
             lexicon="signals:lexicon",
             evaluators="signals:evaluators",
@@ -96,15 +98,15 @@ COMMANDS: Mapping[str, Mapping[str, Target]] = {
         ),
     },
     "Store": {
-        "risk": "risk:risk",
-        "subject": "risk:subject",
-        "detections": "detections:detections",
         "export-scores": "export:export_scores",
         "store": Group(
-            "Import, inspect, copy, export and purge stored events.",
+            "Import events, ask about subjects, copy, export and purge.",
             import_="store:import_files",
             init="graph:init",
             info="store:info",
+            risk="risk:risk",
+            subject="risk:subject",
+            detections="detections:detections",
             history="questions:history",
             who="questions:who",
             alike="questions:alike",
@@ -117,9 +119,7 @@ COMMANDS: Mapping[str, Mapping[str, Target]] = {
         ),
     },
     "Judge": {
-        "learn": "verdict:learn",
         "verdict": "verdict:verdict",
-        "accuracy": "verdict:accuracy",
     },
     "Setup": {
         "demo": "demo:demo",

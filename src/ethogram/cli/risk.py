@@ -1,4 +1,4 @@
-"""`ethogram assess`, `risk` and `subject`: the risk of runs, and where the subjects of a store stand."""
+"""`ethogram assess`, `store risk` and `store subject`: the risk of runs, and of the subjects of a store."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`ethogram verdict`, `accuracy` and `learn`: judge detections, and what patterns learn from that."""
+"""`ethogram verdict`, `patterns accuracy` and `patterns learn`: judge detections, and learn from verdicts."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from .output import Progress, Target, Writable, emit, show, write_json, write_li
 def verdict(
     store: o.StoreUrl,
     detection: Annotated[str, o.arg("Name a detection by its id.", "[DETECTION]")] = "",
-    said: Annotated[str, o.arg("Judge it: confirmed or false_alarm (default: list).", "[VERDICT]")] = "",
+    word: Annotated[str, o.arg("Judge it: confirmed or false_alarm (default: list).", "[VERDICT]")] = "",
     missed: Annotated[str, o.opt("Report a missed detection of PATTERN.", metavar="PATTERN")] = "",
     correct_silence: Annotated[
         str, o.opt("Confirm that PATTERN rightly did not match.", metavar="PATTERN")
@@ -53,7 +53,7 @@ def verdict(
     as_json: o.AsJson = False,
 ) -> None:
     """Judge a detection, report a missed one, or confirm a silence."""
-    is_list = listed or bool(detection and not said)
+    is_list = listed or bool(detection and not word)
     if [bool(each) for each in (detection, missed, correct_silence, file, second, listed)].count(True) != 1:
         raise BadUsage(
             "expected exactly one of DETECTION confirmed, DETECTION false_alarm, --missed PATTERN, "
@@ -92,7 +92,7 @@ def verdict(
                     first, last = (stored_event(opened, event, key) for event in (first, last))
                 where = stored_source(opened, source, key)
                 of = judging.NonDetection(missed or correct_silence, name, first, last, where)
-            word = said or ("missed" if missed else "correct_silence")
+            word = word or ("missed" if missed else "correct_silence")
             judged = judging.VerdictInput(word, judge, when, of, why, blind)
             checked = judging.check_verdict(opened, judged, settings, now=o.now())
             added = judging.save_verdicts(opened, [checked]).added

@@ -247,7 +247,7 @@ def accept(store: Store, pattern: str, loaded: Loaded, *, by: str, at: datetime)
     """Apply the newest proposal for a pattern; in force when settings are loaded next."""
     proposal = open_proposal(store, pattern, loaded.settings)
     if proposal is None:
-        raise BadUsage(f"there is no proposal for {pattern}; `ethogram learn {pattern}` makes one, if any")
+        raise BadUsage(f"no proposal for {pattern}: `ethogram patterns learn {pattern}` makes one, if any")
     return _apply(loaded, proposal, by=by, at=at)
 
 
