@@ -21,6 +21,7 @@ from ..patterns.library import Library
 from ..report.wording import plural, printable
 from . import options as o
 from .output import Progress, Target, json_line, show, write_line, write_text
+from .scoring import NO_SCORING, ScoringOptions
 
 FORMATS = ("text", "json", "github", "junit", "markdown")
 
@@ -41,7 +42,7 @@ def analyze(
     evaluator: Annotated[
         str, o.opt("Score flagged messages first: local, openai, ...", metavar="NAME", panel=o.SCORING)
     ] = "",
-    scoring: o.ScoringOptions = o.NO_SCORING,
+    scoring: ScoringOptions = NO_SCORING,
     jobs: o.Jobs = None,
     bucket: Annotated[
         str, o.opt("Analyse share K of N of a folder of buckets.", metavar="K/N", panel=o.SHARES)

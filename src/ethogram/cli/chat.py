@@ -15,6 +15,7 @@ from ..report.chat import TurnWriter, never_measured, summary_line
 from ..report.wording import clean, listed
 from . import options as o
 from .output import Target, flush, write_json, write_line, write_lines
+from .scoring import Budget
 
 Embedder = Annotated[str, o.opt("Use static, onnx:FOLDER, openai:MODEL@URL or none.", metavar="NAME")]
 
@@ -29,7 +30,7 @@ def chat(
     excerpts: Annotated[bool, o.opt("Show masked excerpts of the turns.", "--excerpts")] = False,
     embedder: Embedder = "",
     evaluator: Annotated[str, o.opt("Confirm SUSPECT with anthropic or openai.", metavar="NAME")] = "",
-    budget: o.Budget = None,
+    budget: Budget = None,
     store: Annotated[str, o.opt("Save states and detections in this store.", metavar="URL")] = "",
     config: o.Config = "",
 ) -> None:

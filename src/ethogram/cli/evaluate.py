@@ -26,6 +26,7 @@ from ..report.wording import printable
 from ..store import Store, open_store
 from . import options as o
 from .output import Progress, Target, emit, json_line, write_json, write_lines
+from .scoring import NO_SCORING, ScoringOptions
 
 if TYPE_CHECKING:
     from ..config import Settings
@@ -71,7 +72,7 @@ def evaluate(
     ] = "",
     keep_text: Annotated[bool, o.opt("With --output or --store: keep the texts too.", "--keep-text")] = False,
     quotes: Annotated[bool, o.opt("With --json: quote the indicators, masked.", "--quotes")] = False,
-    scoring: o.ScoringOptions = o.NO_SCORING,
+    scoring: ScoringOptions = NO_SCORING,
 ) -> None:
     """Score flagged messages: twelve traits and their indicators.
 

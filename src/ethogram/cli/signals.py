@@ -18,6 +18,7 @@ from ..report.wording import aligned, printable
 from ..signals.base import describe_range
 from . import options as o
 from .output import Progress, emit
+from .scoring import AnswersFile, Budget, Sample, options_of
 
 # --- names ----------------------------------------------------------------------------------
 
@@ -167,7 +168,7 @@ def try_samples(
         known = [*registry.signals.names(), *registry.evaluators.names()]
         if name not in registry.evaluators:
             raise BadUsage(f"no signal or evaluator is named {name!r:.60}{did_you_mean(name, known)}")
-        evaluator = evaluator_of(settings, name, o.options_of(option))
+        evaluator = evaluator_of(settings, name, options_of(option))
         assert evaluator is not None
         for n, answer in enumerate(score(evaluator, texts), start=1):
             if isinstance(answer, Evaluation):
@@ -207,9 +208,9 @@ def compare(
     options: Annotated[o.InputOptions, "patterns as_json skip_bad config source plugins"] = o.NO_INPUT,
     option_a: Annotated[list[str], o.opt("Set an option of A.", "--option-a", metavar="NAME=VALUE")] = o.NONE,
     option_b: Annotated[list[str], o.opt("Set an option of B.", "--option-b", metavar="NAME=VALUE")] = o.NONE,
-    budget: o.Budget = None,
-    sample: o.Sample = None,
-    answers: o.AnswersFile = "",
+    budget: Budget = None,
+    sample: Sample = None,
+    answers: AnswersFile = "",
 ) -> None:
     """Compare two evaluators on the same messages."""
     from ..app.evaluation.agreement import compared, side_of, supplied_side
@@ -224,7 +225,7 @@ def compare(
     pair = []
     for name, texts in ((first, option_a), (second, option_b)):
         # Made before anything is read, so that a mistake shows at once.
-        evaluator = None if name == INPUT_SCORER else evaluator_of(settings, name, o.options_of(texts))
+        evaluator = None if name == INPUT_SCORER else evaluator_of(settings, name, options_of(texts))
         if evaluator is None and name != INPUT_SCORER:
             raise BadUsage(f"{name!r:.40} scores nothing; name an evaluator, or `given`")
         pair.append(evaluator)

@@ -30,6 +30,7 @@ from . import options as o
 from .errors import warn
 from .export import Exports, Sink, sinks_of
 from .output import Progress, flush, show, write_json, write_line
+from .scoring import NO_SCORING, ScoringOptions
 
 
 def sweep(
@@ -50,7 +51,7 @@ def sweep(
     evaluator: Annotated[
         str, o.opt("Score stored texts first: local, openai, ...", metavar="NAME", panel=o.SCORING)
     ] = "",
-    scoring: o.ScoringOptions = o.NO_SCORING,
+    scoring: ScoringOptions = NO_SCORING,
     jobs: o.Jobs = None,
 ) -> None:
     """Check subjects with something new in a store; report changes once."""
@@ -113,7 +114,7 @@ def scored(
     library: Library,
     settings: Settings,
     evaluator: str,
-    scoring: o.ScoringOptions,
+    scoring: ScoringOptions,
 ) -> tuple[Settings, float]:
     """The settings with the evaluator's scores counting, after it scored what is new; and what that cost.
 

@@ -34,6 +34,7 @@ from . import options as o
 from .errors import warn
 from .export import Exports, Sink, sinks_of
 from .output import Progress, flush, write_json, write_line
+from .scoring import NO_SCORING, ScoringOptions
 
 EVERY = "1s"
 SHARE = 4
@@ -76,7 +77,7 @@ def watch(
     evaluator: Annotated[
         str, o.opt("Score flagged messages first: local, openai, ...", metavar="NAME", panel=o.SCORING)
     ] = "",
-    scoring: o.ScoringOptions = o.NO_SCORING,
+    scoring: ScoringOptions = NO_SCORING,
 ) -> None:
     """Follow growing files or a stream; report detections as they happen.
 
