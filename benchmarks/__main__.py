@@ -17,6 +17,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def build_app() -> Group:
     """Both groups of commands."""
     from benchmarks.quality import commands as quality
+    from benchmarks.quality.lexicon import lexicon
     from benchmarks.speed import commands as speed
     from benchmarks.speed.scale import scale
     from benchmarks.speed.service import service
@@ -34,6 +35,7 @@ def build_app() -> Group:
             usage=quality.usage,
             conversations=quality.conversations,
             left_out=quality.left_out,
+            lexicon=lexicon,
             planted=quality.planted,
             lift=quality.lift,
             simulate=quality.simulate,

@@ -105,8 +105,3 @@ def test_events_that_tell_a_call_and_its_outcome_at_once_are_replayed(tmp_path: 
     *spoken, told = replay(events, str(tmp_path))
     assert [item["rung"] for item in spoken] == ["nudge"]
     assert told["runs"] == 1
-
-
-def test_the_former_command_is_refused_with_the_new_one(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["hook", "rehearse", "run.jsonl"]) == 2
-    assert capsys.readouterr().err == "ethogram: 'ethogram hook rehearse' is now 'ethogram hook replay'\n"

@@ -80,8 +80,8 @@ def test_chat_keeps_them_and_continues_a_longer_file(tmp_path, monkeypatch, caps
     assert main(["chat", "talk.jsonl", "--embedder", "none", "--json"]) == 0
     whole = json.loads(capsys.readouterr().out.splitlines()[-1])
     assert [parts[-1][name] for name in ("risk", "mode")] == [whole["risk"], whole["mode"]]
-    assert main(["detections", "--store", "s.db", "--json"]) == 0
+    assert main(["store", "detections", "--store", "s.db", "--json"]) == 0
     assert capsys.readouterr().out
     for command in ("risk", "subject", "detections"):
-        assert main([command, "--store", "s.db"]) == 0
+        assert main(["store", command, "--store", "s.db"]) == 0
         assert "conversation" in capsys.readouterr().out or command == "detections"

@@ -126,7 +126,7 @@ def test_commands_answer_in_words_and_in_json(store, monkeypatch, capsys):
     commands = {
         "history": (["history", "ann"], "  detected: trap (1)", 1),
         "tie": (["who", "--subject", "eve"], "eve → x: 1 event", 1),
-        "alike": (["alike", "ann"], "50%    eve", 2),
+        "alike": (["alike", "ann"], "50%  eve", 2),
         "early_sign": (["early", "trap"], "MAN_FLATTERY  2 (100%)", 2),
         "group": (["groups", "--by", "text"], "3 subjects, same text 'Join us', 3 events", 1),
     }

@@ -239,7 +239,7 @@ def test_a_page_in_a_folder_that_is_not_there_is_refused_and_makes_none(
 ) -> None:
     assert main(["chat", str(talks / "calm.txt"), "--html", str(talks / "away" / "page.html")]) == 2
     printed = capsys.readouterr()
-    assert "away' does not exist" in printed.err
+    assert "in a folder that does not exist" in printed.err
     assert not printed.out
     assert not (talks / "away").exists()
 
@@ -266,7 +266,7 @@ def test_whoever_has_no_name_is_somebody_of_this_conversation_alone(
     store = talks / "s.db"
     for name in ("refused.txt", "calm.txt"):
         ran(capsys, "chat", talks / name, "--store", store)
-    found = records(ran(capsys, "detections", "--store", store, "--json"))
+    found = records(ran(capsys, "store", "detections", "--store", store, "--json"))
     assert {item["subject"] for item in found} == {"refused/user"}
     (summary,) = records(ran(capsys, "chat", talks / "calm.txt", "--summary", "--json"))
     assert summary["subject"] == "calm/user"

@@ -1,4 +1,4 @@
-"""`ethogram detections`: who shows a pattern, newest first, a page at a time."""
+"""`ethogram store detections`: who shows a pattern, newest first, a page at a time."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def folder(tmp_path, monkeypatch, capsys) -> Path:
 
 
 def listed(capsys, *args: str, code: int = 0) -> list[str]:
-    assert main(["detections", "--store", "s.db", *args]) == code
+    assert main(["store", "detections", "--store", "s.db", *args]) == code
     return capsys.readouterr().out.splitlines()
 
 
@@ -79,7 +79,7 @@ def test_a_page_says_where_the_next_begins(folder, capsys):
     ],
 )
 def test_what_is_unknown_is_bad_usage(folder, capsys, args, words):
-    assert main(["detections", "--store", "s.db", *args]) == 2
+    assert main(["store", "detections", "--store", "s.db", *args]) == 2
     assert words in capsys.readouterr().err
 
 

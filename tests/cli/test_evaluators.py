@@ -8,7 +8,7 @@ import pytest
 
 from ethogram import registry
 from ethogram.cli.main import main
-from ethogram.cli.options import options_of
+from ethogram.cli.scoring import options_of
 from ethogram.errors import BadUsage
 
 

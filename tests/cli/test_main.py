@@ -16,11 +16,10 @@ from pathlib import Path
 import click
 import pytest
 
-import benchmarks.__main__ as benchmarks
 import ethogram
 from ethogram import cli
 from ethogram.cli import main as frame
-from ethogram.cli.help import RENAMED, Argument, parameters
+from ethogram.cli.help import Argument, parameters
 from ethogram.errors import BadEvents, Conflict, Fault, MissingExtra
 
 FAULTS = [Fault("events.jsonl", 3, 7, "no subject"), Fault("events.jsonl", 9, 0, "bad time")]
@@ -90,52 +89,6 @@ def test_analyze_shows_ten_options_first_and_the_rest_in_panels(capsys):
     assert len(re.findall(r"^  -", panels["Options"], re.MULTILINE)) == 10 + 1  # and --help
 
 
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [
-        (["schema", "event"], "config schema"),
-        (["subjects", "--store", "s.db"], "subject"),
-        (["patterns", "prove"], "patterns test"),
-        (["hook", "rehearse", "run.jsonl"], "hook replay"),
-        (["validate", "labelled", "set.jsonl"], "patterns validate"),
-        (["validate", "set.jsonl"], "patterns validate"),
-        (["patterns", "validate", "set.jsonl", "--level", "high"], "patterns validate --severity"),
-    ],
-)
-def test_an_old_command_or_option_names_the_new_one(capsys, old, new):
-    assert frame.main(old) == 2
-    assert capsys.readouterr().err.endswith(f"is now 'ethogram {new}'\n")
-
-
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [
-        (["bench", "shapes", "--json"], "speed"),
-        (["plant"], "quality planted"),
-        (["patterns", "lift", "darvo"], "quality lift"),
-        (["validate", "runs", "--data", "x"], "quality runs"),
-    ],
-)
-def test_a_command_that_only_measures_is_now_a_benchmark(capsys, old, new):
-    assert frame.main(old) == 2
-    assert f"is now 'python -m benchmarks {new}'" in capsys.readouterr().err
-
-
-def test_an_old_command_with_json_names_the_new_one_in_a_fault(capsys):
-    assert frame.main(["lexicon", "list", "--json"]) == 2
-    fault = json.loads(capsys.readouterr().err)
-    assert fault["message"] == "'ethogram lexicon list' is now 'ethogram signals lexicon'"
-
-
-def test_what_old_commands_are_called_now_exists():
-    known = {path for path, _ in commands_of(frame.build_app())}
-    known |= {path for path, _ in commands_of(benchmarks.build_app(), "python -m benchmarks")}
-    for old, new in RENAMED.items():
-        assert f"ethogram {old}" not in known
-        for command in new.split(", or "):
-            assert command.partition(" --")[0] in known
-
-
 def test_every_function_with_options_is_a_command():
     listed = set()
 
@@ -176,40 +129,11 @@ def test_a_shell_completes_commands_options_and_files():
     assert completions("ethogram analyze ev") == completions("ethogram analyze --html ev") == [b"file,ev"]
 
 
-@pytest.mark.skipif(os.name == "nt", reason="for POSIX shells")
-@pytest.mark.parametrize(
-    ("shell", "script", "settings"),
-    [
-        ("bash", ".bash_completions/ethogram.sh", ".bashrc"),
-        ("zsh", ".zfunc/_ethogram", ".zshrc"),
-        ("fish", ".config/fish/completions/ethogram.fish", None),
-    ],
-)
-def test_completion_is_installed_once_for_the_shell_of_the_user(tmp_path, shell, script, settings):
-    # Where no shell runs us, as under a supervisor, $SHELL names it.
-    env = {**os.environ, "SHELL": f"/bin/{shell}", "HOME": str(tmp_path)}
-    if settings:
-        (tmp_path / settings).write_text("alias e=ethogram")
-    for _ in range(2):
-        assert command("--install-completion", stdout=subprocess.PIPE, env=env).returncode == 0
-    shown = command("--show-completion", stdout=subprocess.PIPE, env=env).stdout.decode()
-    assert f"_ETHOGRAM_COMPLETE={shell}_complete" in shown
-    assert (tmp_path / script).read_text().strip() == shown.strip()
-    if settings:
-        own, _, added = (tmp_path / settings).read_text().partition("\n")
-        assert own == "alias e=ethogram"
-        assert len(added.split("\n")) == 2
-    if shell == "bash":
-        line = ["bash", "--norc", "-c", ". ~/.bashrc; complete -p ethogram"]
-        assert (
-            b"_ethogram_completion" in subprocess.run(line, env=env, capture_output=True, check=True).stdout
-        )
-
-
-def test_completion_needs_a_shell_it_knows():
-    done = command("--show-completion", stdout=subprocess.PIPE, env={**os.environ, "SHELL": "/bin/tcsh"})
-    assert (done.returncode, done.stdout) == (2, b"")
-    assert b"bash, zsh, fish" in done.stderr
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_the_script_of_a_shell_is_printed(shell):
+    env = {**os.environ, "_ETHOGRAM_COMPLETE": f"{shell}_source"}
+    script = command(stdout=subprocess.PIPE, env=env).stdout
+    assert f"_ETHOGRAM_COMPLETE={shell}_complete".encode() in script
 
 
 def test_help_loads_nothing_heavy():
@@ -251,16 +175,16 @@ def test_a_wrong_command_is_bad_usage_and_says_where_help_is(capsys):
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("scan", "Missing argument 'PATH'; see ethogram scan --help"),
-        ("risk", "Missing option '--store'; see ethogram risk --help"),
+        ("signals scan", "Missing argument 'PATH'; see ethogram signals scan --help"),
+        ("store risk", "Missing option '--store'; see ethogram store risk --help"),
         ("analyze x --patterns", "Option '--patterns' requires an argument"),
         (
             "analyze --pattern x",
             "No such option: --pattern (Possible options: --patterns); see ethogram analyze",
         ),
         ("analyze x --budget -1", "Invalid value for '--budget': -1.0 is not in the range x>=0.0; see"),
-        ("scan x --sample nan", "Invalid value for '--sample': 'nan' is not a valid number; see"),
-        ("risk --store s.db --limit x", "Invalid value for '--limit': 'x' is not a valid integer; see"),
+        ("signals scan x --sample nan", "Invalid value for '--sample': 'nan' is not a valid number; see"),
+        ("store risk --store s.db --limit x", "Invalid value for '--limit': 'x' is not a valid integer; see"),
         ("analyze x --source=", "Invalid value for --source: must not be empty; see"),
     ],
 )

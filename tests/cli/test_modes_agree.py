@@ -94,7 +94,7 @@ def test_all_ways_find_the_same(forum: Path, tmp_path: Path):
     swept = ran(sys.executable, "-m", "ethogram", "sweep", "--store", store, "--json", *chosen(),
                 "--as-of", "2026-03-01T10:35:00Z")  # fmt: skip
     assert detections(swept) == whole
-    kept = ran(sys.executable, "-m", "ethogram", "detections", "--store", store, "--json")
+    kept = ran(sys.executable, "-m", "ethogram", "store", "detections", "--store", store, "--json")
     assert detections(kept) == expected  # the store has each member's own
 
 

@@ -223,14 +223,6 @@ def test_lint_of_a_file_that_is_not_there_fails(run):
     assert err[0].startswith("mine/none.yaml: cannot be read")
 
 
-def test_the_former_command_is_refused_with_the_new_one(run):
-    assert run("prove", "mine") == (
-        2,
-        [],
-        ["ethogram: 'ethogram patterns prove' is now 'ethogram patterns test'"],
-    )
-
-
 # --- test -----------------------------------------------------------------------------------
 
 

@@ -1,4 +1,4 @@
-"""`ethogram risk` and `ethogram assess`: what a person and a program read."""
+"""`ethogram store risk` and `ethogram assess`: what a person and a program read."""
 
 from __future__ import annotations
 
@@ -59,64 +59,64 @@ def records(capsys, *args: str) -> list[dict]:
 
 
 def test_all_subjects_are_ranked(folder, capsys):
-    told = records(capsys, "risk", "--store", "s.db")
+    told = records(capsys, "store", "risk", "--store", "s.db")
     assert [one["subject"] for one in told] == ["ann", "cy"]
     assert told[0]["value"] > told[1]["value"] > 0
     assert {one["as_of"] for one in told} == {AS_OF}
-    text = run(capsys, "risk", "--store", "s.db", "--limit", "1").splitlines()
+    text = run(capsys, "store", "risk", "--store", "s.db", "--limit", "1").splitlines()
     assert text[0] == "2 subjects with a risk, as of 2026-01-06 12:00 UTC"
     assert text[1].split() == ["risk", "severity", "subject", "source", "made", "of"]
     assert text[-1] == "and 1 more (--limit)"
 
 
 def test_one_subject_with_what_it_is_made_of_and_what_if(folder, capsys):
-    (one,) = records(capsys, "risk", "ann", "--store", "s.db")
+    (one,) = records(capsys, "store", "risk", "ann", "--store", "s.db")
     (cause,) = one["causes"]
     assert one["value"] == pytest.approx(cause["value"])
     assert one["without"] == [{"detection": cause["detection"], "value": 0.0, "less": one["value"]}]
     assert one["recommendations"][0]["text"] == "Ask the target whether they felt free to say no."
-    text = run(capsys, "risk", "ann", "--store", "s.db")
+    text = run(capsys, "store", "risk", "ann", "--store", "s.db")
     assert text.startswith(f"ann (source input): risk {one['value']:.2f} (")
     assert f"  0.00  without {cause['detection']} (Love bombing)" in text
     # As its pattern says, so that nothing stands beside it.
     assert f"(confidence {cause['probability']:.2f}, seen " in text
-    gone = records(capsys, "risk", "ann", "--store", "s.db", "--without", cause["detection"])
+    gone = records(capsys, "store", "risk", "ann", "--store", "s.db", "--without", cause["detection"])
     assert (gone[0]["value"], gone[0]["detections"]) == (0.0, [])
 
 
 def test_it_fades(folder, capsys):
     now, later = (
-        records(capsys, "risk", "ann", "--store", "s.db", "--as-of", at)[0]["value"]
+        records(capsys, "store", "risk", "ann", "--store", "s.db", "--as-of", at)[0]["value"]
         for at in (AS_OF, "2026-01-13T12:00:00Z")
     )
     assert later == pytest.approx(now / 2, abs=1e-6)
 
 
 def test_settings_and_mutes_count(folder, capsys):
-    (before,) = records(capsys, "risk", "ann", "--store", "s.db")
+    (before,) = records(capsys, "store", "risk", "ann", "--store", "s.db")
     trusted_settings(
         folder, "patterns: [patterns]\nrisk: {weights: {high: 0.9}, floor: 0}\ncalibration: false\n"
     )
-    (after,) = records(capsys, "risk", "ann", "--store", "s.db")
+    (after,) = records(capsys, "store", "risk", "ann", "--store", "s.db")
     assert after["value"] == pytest.approx(before["value"] * 1.5, abs=1e-6)
     run(capsys, "mute", "add", "--pattern", "warm_then_cold", "--reason", "known", "--forever")
-    assert [one["subject"] for one in records(capsys, "risk", "--store", "s.db")] == ["cy"]
+    assert [one["subject"] for one in records(capsys, "store", "risk", "--store", "s.db")] == ["cy"]
 
 
 def test_subject_tells_the_risk_too(folder, capsys):
-    (asked,) = records(capsys, "risk", "ann", "--store", "s.db", "--as-of", AS_OF)
-    out = run(capsys, "subject", "ann", "--store", "s.db", "--as-of", AS_OF, "--json")
+    (asked,) = records(capsys, "store", "risk", "ann", "--store", "s.db", "--as-of", AS_OF)
+    out = run(capsys, "store", "subject", "ann", "--store", "s.db", "--as-of", AS_OF, "--json")
     assert json.loads(out)["risk"] == asked["value"]
 
 
 @pytest.mark.parametrize(
     ("args", "says"),
     [
-        (["risk", "annn", "--store", "s.db"], "no subject 'annn'"),
-        (["risk", "ann", "--store", "s.db", "--without", "zzz"], "no detection 'zzz'"),
-        (["risk", "--store", "s.db", "--without", "zzz"], "--without needs a SUBJECT"),
-        (["risk", "ann", "--store", "s.db", "--as-of", "soon"], "--as-of"),
-        (["risk", "--store", "none.db"], "none.db"),
+        (["store", "risk", "annn", "--store", "s.db"], "no subject 'annn'"),
+        (["store", "risk", "ann", "--store", "s.db", "--without", "zzz"], "no detection 'zzz'"),
+        (["store", "risk", "--store", "s.db", "--without", "zzz"], "--without needs a SUBJECT"),
+        (["store", "risk", "ann", "--store", "s.db", "--as-of", "soon"], "--as-of"),
+        (["store", "risk", "--store", "none.db"], "none.db"),
         (["assess", "none.jsonl"], "none.jsonl"),
     ],
 )
@@ -134,7 +134,7 @@ def test_what_is_wrong_is_told(folder, capsys, args, says):
 )
 def test_settings_that_name_nothing_are_told_with_their_place(folder, capsys, settings, says):
     trusted_settings(folder, f"patterns: [patterns]\n{settings}\n")
-    assert says in run(capsys, "risk", "--store", "s.db", code=2)
+    assert says in run(capsys, "store", "risk", "--store", "s.db", code=2)
 
 
 def test_enabled_patterns_are_those_that_run(folder, capsys):
@@ -186,13 +186,13 @@ def test_what_a_hook_said_in_a_run_is_told_with_what_comes_next(tmp_path, monkey
 
 
 def test_what_verdicts_made_of_a_confidence_stands_beside_it(folder, capsys):
-    (one,) = records(capsys, "risk", "cy", "--store", "s.db")
+    (one,) = records(capsys, "store", "risk", "cy", "--store", "s.db")
     (cause,) = one["causes"]
     assert cause["probability"] < 0.995
     run(capsys, "verdict", cause["detection"], "confirmed", "--by", "kim", "--store", "s.db")
-    ((sure,),) = (one["causes"] for one in records(capsys, "risk", "cy", "--store", "s.db"))
+    ((sure,),) = (one["causes"] for one in records(capsys, "store", "risk", "cy", "--store", "s.db"))
     assert (sure["probability"], sure["value"] > cause["value"]) == (1.0, True)
     said = f"confidence {cause['probability']:.2f}, counts as 1.00 by verdicts"
-    assert said in run(capsys, "risk", "cy", "--store", "s.db")
+    assert said in run(capsys, "store", "risk", "cy", "--store", "s.db")
     run(capsys, "verdict", cause["detection"], "false_alarm", "--by", "kim", "--store", "s.db")
-    assert records(capsys, "risk", "cy", "--store", "s.db")[0]["value"] == 0
+    assert records(capsys, "store", "risk", "cy", "--store", "s.db")[0]["value"] == 0

@@ -29,6 +29,6 @@ def test_indicators_without_a_pattern_are_said(tmp_path: Path, capsys: pytest.Ca
     said = " ".join(capsys.readouterr().out.split())
     assert "No detections in 8 events" in said
     assert "Only in single messages: " in said
-    assert "`ethogram scan` with the same files shows whose they are" in said
-    assert main(["scan", str(path)]) == 0
+    assert "`ethogram signals scan` with the same files shows whose they are" in said
+    assert main(["signals", "scan", str(path)]) == 0
     assert "most flagged subjects, by messages: chat/assistant" in capsys.readouterr().out

@@ -119,7 +119,7 @@ def test_an_export_goes_into_a_new_file(folder, capsys):
     assert "written to all.jsonl" in capsys.readouterr().out
     assert Path("all.jsonl").read_text().splitlines(keepends=True)[-2:] == lines
     run("store", "export", "--store", "s.db", "--output", "all.jsonl", code=2)
-    assert "all.jsonl exists" in capsys.readouterr().err
+    assert "already exists" in capsys.readouterr().err
 
 
 def test_info_counts_what_is_there(folder, capsys):

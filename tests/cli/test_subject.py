@@ -1,4 +1,4 @@
-"""`ethogram subject` and `ethogram subject`: where one stands, and who there is."""
+"""`ethogram store subject` and `ethogram store subject`: where one stands, and who there is."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def run(*args: str, code: int = 0) -> None:
 
 
 def asked(capsys, *args: str) -> dict:
-    run("subject", *args, "--json")
+    run("store", "subject", *args, "--json")
     return checked(capsys.readouterr().out)
 
 
@@ -55,7 +55,7 @@ def checked(line: str) -> dict:
 
 
 def test_other_records_have_a_schema_too(folder, capsys):
-    run("subject", "--json")
+    run("store", "subject", "--json")
     main(["config", "show", "--json"])
     run("store", "purge", "--subject", "di", "--json")
     told = [checked(line)["record"] for line in capsys.readouterr().out.splitlines()]
@@ -63,7 +63,7 @@ def test_other_records_have_a_schema_too(folder, capsys):
 
 
 def test_it_says_what_a_subject_did_and_where_its_readings_go(folder, capsys):
-    run("subject", "cy")
+    run("store", "subject", "cy")
     said = capsys.readouterr().out
     assert said.startswith("cy (source input): 6 events\n  from 2026-01-01 12:00 to 2026-01-06 12:00 UTC\n")
     assert "  risk: 5 readings; mean 0.61, latest 0.9, rising (+0.94)\n" in said
@@ -84,7 +84,7 @@ def test_json_has_the_same_in_full(folder, capsys):
 
 def test_it_tells_how_far_a_staged_pattern_has_come(folder, capsys):
     then = ("--as-of", "2026-01-03T12:00:00Z")
-    run("subject", "di", *then)
+    run("store", "subject", "di", *then)
     line = (
         "  warm_then_cold (target bo): 3 of 4 steps since 2026-01-01 12:00, last 'warm' at 2026-01-03 12:00; "
         "next 'press'\n"
@@ -111,27 +111,27 @@ def test_a_stage_as_it_was_at_an_earlier_moment(folder, capsys):
 
 
 def test_an_unknown_subject_is_told_with_the_nearest(folder, capsys):
-    run("subject", "annn", code=2)
+    run("store", "subject", "annn", code=2)
     assert "no subject 'annn' in the store; did you mean 'ann'?" in capsys.readouterr().err
 
 
 def test_of_a_name_in_two_sources_one_must_be_chosen(folder, capsys):
     main(["store", "import", "a.jsonl", "--store", "s.db", "--source", "other"])
     capsys.readouterr()
-    run("subject", "ann", code=2)
+    run("store", "subject", "ann", code=2)
     assert "several sources (input, other): choose one with --source" in capsys.readouterr().err
     assert asked(capsys, "ann", "--source", "other")["source"] == "other"
 
 
 def test_subjects_are_listed_and_sorted(folder, capsys):
-    run("subject")
+    run("store", "subject")
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].split() == ["subject", "source", "events", "first", "last", "detections"]
     assert lines[1].split() == ["ann", "input", "4", "2026-01-01", "12:00", "2026-01-04", "12:00", "1"]
     for sort, first in (("name", "ann"), ("events", "cy"), ("last", "cy"), ("detections", "ann")):
-        run("subject", "--sort", sort, "--json")
+        run("store", "subject", "--sort", sort, "--json")
         assert json.loads(capsys.readouterr().out.splitlines()[0])["subject"] == first
-    run("subject", "--sort", "size", code=2)
+    run("store", "subject", "--sort", "size", code=2)
 
 
 def test_the_context_is_an_object_too(folder):
@@ -150,11 +150,11 @@ def test_the_context_is_an_object_too(folder):
 def test_its_risk_is_the_one_that_ethogram_risk_tells(folder, capsys):
     main(["sweep", "--store", "s.db", "--as-of", "2026-01-20T12:00:00Z"])
     capsys.readouterr()
-    run("risk", "ann", "--json")
+    run("store", "risk", "ann", "--json")
     told = json.loads(capsys.readouterr().out)
     one = asked(capsys, "ann")
     # Both ask about the newest moment that the store knows, a fortnight after the last of ann.
     assert (one["risk"], one["as_of"]) == (told["value"], told["as_of"])
     assert one["as_of"] == "2026-01-20T12:00:00Z"
-    run("subject", "ann")
+    run("store", "subject", "ann")
     assert f"  risk {told['value']:.2f}, as of 2026-01-20 12:00 UTC; " in capsys.readouterr().out

@@ -315,7 +315,7 @@ def test_a_risk_is_not_lowered_by_untrusted_mutes(folder, capsys):
     code, out, err = run(capsys, "sweep", *store, *own, "--fail-on", "high")
     assert code == 3
     assert f"Muted by {MUTES}, which is not trusted" in out
-    code, out, err = run(capsys, "risk", "ann", *store, "--json", "--as-of", "2026-01-05T00:00:00Z")
+    code, out, err = run(capsys, "store", "risk", "ann", *store, "--json", "--as-of", "2026-01-05T00:00:00Z")
     assert code == 0
     assert json.loads(out)["value"] > 0
     assert "ignored, it mutes nothing here" in err

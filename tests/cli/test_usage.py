@@ -209,12 +209,12 @@ def test_a_private_store_of_events_has_neither_names_nor_words(private, capsys):
 
 def test_a_private_store_is_asked_by_id_and_key_and_every_look_leaves_a_line(private, capsys):
     one = ("--patterns", "love_bombing")
-    run("subject", ANN, "--store", "talk.db", "--json", "--why", "a call", *one)
+    run("store", "subject", ANN, "--store", "talk.db", "--json", "--why", "a call", *one)
     run("store", "export-subject", "--store", "talk.db", "--subject", ANN)
     run("store", "export-subject", "--store", "talk.db", "--subject", "nobody")
     run("sweep", "--store", "talk.db", "--as-of", LATER, *one)
     run("analyze", "--store", "talk.db", *one)
-    run("subject", "--store", "talk.db")
+    run("store", "subject", "--store", "talk.db")
     capsys.readouterr()
     run("usage", "audit", "--store", "talk.db", "--json")
     told = [one["what"] for one in records(capsys)]
@@ -222,7 +222,7 @@ def test_a_private_store_is_asked_by_id_and_key_and_every_look_leaves_a_line(pri
     run("usage", "audit", "--store", "talk.db", "--json", "--subject", ANN)
     assert [(one["what"], one["why"]) for one in records(capsys)] == [("subject", "a call"), ("export", "")]
     run("usage", "key", "new", "other.key")
-    run("subject", ANN, "--store", "talk.db", "--key", "other.key", *one, code=2)
+    run("store", "subject", ANN, "--store", "talk.db", "--key", "other.key", *one, code=2)
     assert "not that of this store" in capsys.readouterr().err
 
 
@@ -297,7 +297,7 @@ def test_what_the_service_wrote_is_not_called_known(folder, capsys):
     [
         ["sweep", "--store", "usage.db"],
         ["store", "info", "--store", "usage.db"],
-        ["subject", ANN, "--store", "usage.db"],
+        ["store", "subject", ANN, "--store", "usage.db"],
         ["analyze", "--store", "usage.db"],
         ["usage", "cohort", "--from", "usage.db"],
     ],

@@ -113,7 +113,7 @@ def test_labels_of_one_kind_alone_are_warned_of(runs, capsys, target, said):
 
 
 def test_a_small_chance_is_not_told_as_none():
-    from ethogram.report.patterns import p_text
+    from ethogram.report.wording import p_text
 
     assert (p_text(0.0001), p_text(0.25)) == ("p < 0.001", "p = 0.250")
 

@@ -115,7 +115,7 @@ def test_what_is_said_again_is_told_as_known(world, capsys):
     assert (first.endswith("by ann"), second.endswith("by ann  (already known)")) == (True, True)
 
 
-@pytest.mark.parametrize("command", [["accuracy"], ["accuracy", "--calibration"]])
+@pytest.mark.parametrize("command", [["patterns", "accuracy"], ["patterns", "accuracy", "--calibration"]])
 def test_a_pattern_that_there_is_not_is_refused(world, capsys, command):
     run(*command, "too_hott", code=2)
     assert capsys.readouterr().err == "ethogram: there is no pattern 'too_hott'; did you mean 'too_hot'?\n"
@@ -125,9 +125,9 @@ def test_a_pattern_that_there_is_not_is_refused(world, capsys, command):
 def test_silences_are_drawn_from_at_least_as_many(world, capsys):
     for who in ("cool0", "cool1"):
         run("verdict", "--missed", "too_hot", "--subject", who, "--from", f"{who}-0", "--to", f"{who}-2")
-    run("accuracy", "--silences", "1", code=2)
+    run("patterns", "accuracy", "--silences", "1", code=2)
     assert "2 silences of too_hot were judged" in capsys.readouterr().err
-    run("accuracy", "--silences", "2")
+    run("patterns", "accuracy", "--silences", "2")
 
 
 def test_a_file_with_a_fault_is_refused_as_a_whole(world, capsys):
@@ -142,9 +142,9 @@ def test_a_file_with_a_fault_is_refused_as_a_whole(world, capsys):
 
 def test_the_whole_way_from_verdicts_to_a_better_number(world, capsys):
     confirmed = sum(one > RIGHT for one in world.values())
-    run("accuracy")
-    run("accuracy", "--calibration")
-    run("learn")
+    run("patterns", "accuracy")
+    run("patterns", "accuracy", "--calibration")
+    run("patterns", "learn")
     assert capsys.readouterr().out == "insufficient verdicts: none; see `ethogram verdict`\n" * 3
     run("verdict", "--file", "v.csv", "--by", "ann")
     run("verdict", "--file", "v.csv", "--by", "ann", "--json")
@@ -152,36 +152,36 @@ def test_the_whole_way_from_verdicts_to_a_better_number(world, capsys):
     assert first == "40 verdicts added; already known: 0"
     assert records(second) == [{"record": "verdicts_added", "added": 0, "repeated": 40}]
 
-    run("accuracy", "too_hot", "--json")
+    run("patterns", "accuracy", "too_hot", "--json")
     told, agreed = records(capsys.readouterr().out)
     assert (told["confirmed"], told["false_alarm"], told["unjudged"]) == (confirmed, 40 - confirmed, 0)
     assert told["precision"] == round(confirmed / 40, 6)
     assert told["recall"] == {"at_least": None, "at_most": None}
     assert agreed["judges"] == {"ann": 40}
-    run("accuracy")
+    run("patterns", "accuracy")
     assert f"precision {confirmed / 40:.2f} (" in capsys.readouterr().out
 
-    run("learn", "--json")
+    run("patterns", "learn", "--json")
     (proposal,) = records(capsys.readouterr().out)
     assert proposal["parameter"] == "line"
     assert proposal["low"] <= RIGHT <= proposal["high"]
-    run("learn")
+    run("patterns", "learn")
     said = capsys.readouterr().out
     assert "-     line: 0.3" in said
     assert f"+     line: {proposal['new']:g}" in said
-    run("learn", "too_hot", "--accept", "--by", "ann", "--json")
+    run("patterns", "learn", "too_hot", "--accept", "--by", "ann", "--json")
     (change,) = records(capsys.readouterr().out)
     assert change["new"] == proposal["new"]
-    run("learn", "--list", "--json")
+    run("patterns", "learn", "--list", "--json")
     assert records(capsys.readouterr().out) == [{**change, "number": 1}]
-    run("learn", "too_hot", "--accept", code=2)
-    run("learn", "too_hot", "--undo", "--by", "bo")
-    run("learn", "too_hot", "--undo", code=2)
-    run("learn", "--accept", code=2)
+    run("patterns", "learn", "too_hot", "--accept", code=2)
+    run("patterns", "learn", "too_hot", "--undo", "--by", "bo")
+    run("patterns", "learn", "too_hot", "--undo", code=2)
+    run("patterns", "learn", "--accept", code=2)
     assert "undone: too_hot.line" in capsys.readouterr().out
 
     Path("out").mkdir()
-    run("accuracy", "--calibration", "--html", "out/page.html", "--json")
+    run("patterns", "accuracy", "--calibration", "--html", "out/page.html", "--json")
     (table,) = records(capsys.readouterr().out)
     assert (table["verdicts"], table["sufficient"]) == (40, True)
     assert sum(row["count"] for row in table["rows"]) == 40
@@ -189,7 +189,7 @@ def test_the_whole_way_from_verdicts_to_a_better_number(world, capsys):
     page = Path("out/page.html").read_text(encoding="utf-8")
     assert page.startswith("<!doctype html>")
     assert page.count("<circle") == len(table["rows"])
-    run("accuracy", "--calibration")
+    run("patterns", "accuracy", "--calibration")
     plot = capsys.readouterr().out
     assert plot.count("o") > len(table["rows"])
     assert "confidence" in plot
@@ -199,9 +199,9 @@ def test_by_itself_where_the_settings_allow_it(world, capsys):
     add_settings("learning: {automatic: true}\n")
     run("verdict", "--file", "v.csv", "--by", "ann")
     capsys.readouterr()
-    run("learn")
+    run("patterns", "learn")
     assert "changed: too_hot.line 0.3 -> " in capsys.readouterr().out
-    run("learn", "--json")
+    run("patterns", "learn", "--json")
     found = records(capsys.readouterr().out)
     assert all(one["record"] != "learned" for one in found)
     assert all(one["not_changed"] for one in found if one["record"] == "proposal")
@@ -221,7 +221,7 @@ def test_a_second_judge_sees_the_detection_and_not_what_was_said(world, capsys):
     assert shown["id"] in said
     assert "ann" not in said
     run("verdict", shown["id"], "confirmed", "--blind", "--by", "bo")
-    run("accuracy")
+    run("patterns", "accuracy")
     assert "Judges: ann 40, bo 1" in capsys.readouterr().out
 
 
@@ -230,7 +230,7 @@ def test_what_was_judged_long_ago_is_counted_and_that_is_said(world, capsys):
     run("verdict", "--file", "v.csv", "--by", "ann", "--at", old)
     assert "40 verdicts older than 30 days reduced to counts" in capsys.readouterr().err
     run("verdict", "--list")
-    run("accuracy", "--json")
+    run("patterns", "accuracy", "--json")
     first, *rest = capsys.readouterr().out.splitlines()[-3:]
     told = records("\n".join(rest))[0]
     assert first == "no verdicts"
@@ -246,7 +246,7 @@ def test_detections_are_shown_with_what_their_confidence_has_meant(world, capsys
     ]
     assert len(found) == 40
     assert all(0 <= one["probability"] <= 1 for one in found)
-    run("subject", "s00", "--json")
+    run("store", "subject", "s00", "--json")
     (told,) = map(json.loads, capsys.readouterr().out.splitlines())
     same = next(one for one in found if one["subject"] == "s00")
     assert told["detections"][0]["probability"] == same["probability"]

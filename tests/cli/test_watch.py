@@ -57,7 +57,7 @@ def test_a_store_reports_nothing_twice(folder, capsys):
     assert "Love bombing" in capsys.readouterr().out
     assert main(["watch", "a.jsonl", "--once", "--store", "s.db"]) == 0
     assert capsys.readouterr().out == ""
-    assert main(["detections", "--store", "s.db", "--subject", "ann", "--json"]) == 0
+    assert main(["store", "detections", "--store", "s.db", "--subject", "ann", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["pattern"] == "warm_then_cold"
 
 

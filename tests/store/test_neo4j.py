@@ -297,7 +297,7 @@ def test_the_commands_work_on_a_graph(url, tmp_path, capsys, monkeypatch):
     lines = [json.loads(line) for line in capsys.readouterr().out.splitlines() if line.startswith("{")]
     (detection,) = [line for line in lines if line.get("change") == "new"]
     assert main(["verdict", detection["id"], "confirmed", "--why", "seen", "--store", url]) == 0
-    assert main(["risk", "--store", url]) == 0
+    assert main(["store", "risk", "--store", url]) == 0
     assert main(["store", "copy", url, "copy.db"]) == 0
     with open_store("copy.db") as copy:
         assert [item.id for item in copy.detections()] == [detection["id"]]

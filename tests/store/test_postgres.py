@@ -338,7 +338,7 @@ def test_no_command_prints_the_password(url, tmp_path, capsys):
         ["store", "info"],
         ["store", "info", "--json"],
         ["sweep", "--json", "--as-of", "2026-02-01T00:00:00Z"],
-        ["subject", "ann", "--json"],
+        ["store", "subject", "ann", "--json"],
         ["analyze"],
         ["store", "purge", "--subject", "ann"],
     ):

@@ -152,7 +152,7 @@ class SubjectContext(Record):
     detections: tuple[Detection, ...]
     stages: tuple[Stage, ...]
     risk: Ratio | None = None
-    """Filled by `ethogram subject`."""
+    """Filled by `ethogram store subject`."""
 
 
 class SubjectRowRecord(RecordStruct):

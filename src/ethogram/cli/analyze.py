@@ -9,7 +9,7 @@ from typing import Annotated
 
 import click
 
-from ..app.analyze import analyze_gathered, load_library, with_excerpts
+from ..app.analyze import analyze_gathered, with_excerpts
 from ..app.jobs import memory_for
 from ..app.mute import mute
 from ..app.result import Analysis
@@ -20,25 +20,18 @@ from ..ingest import Gathered
 from ..patterns.library import Library
 from ..report.wording import plural, printable
 from . import options as o
-from .output import Progress, Target, check_page, json_line, show, write_line, write_page, write_text
+from .output import Progress, Target, json_line, show, write_line, write_text
+from .scoring import NO_SCORING, ScoringOptions
 
 FORMATS = ("text", "json", "github", "junit", "markdown")
 
 
 def analyze(
-    paths: o.Paths = o.NONE,
-    patterns: o.Patterns = o.NONE,
-    as_of: o.AsOf = "",
-    fail_on: o.FailOn = "",
+    options: Annotated[o.InputOptions, o.MATCHING.replace("!", "")],
     html: o.Html = "",
-    as_json: o.AsJson = False,
     verbose: o.Verbose = False,
     excerpts: o.Excerpts = False,
     store: Annotated[str, o.opt("Import the events and analyse all of this store.", metavar="URL")] = "",
-    skip_bad: o.SkipBad = False,
-    config: o.Config = "",
-    source: o.Source = "",
-    scorers: o.Scorers = o.NONE,
     keep_text: Annotated[bool, o.opt("With --store: store texts too.", "--keep-text", panel=o.INPUT)] = False,
     formats: o.Formats = o.NONE,
     exit_zero: o.ExitZero = False,
@@ -49,10 +42,7 @@ def analyze(
     evaluator: Annotated[
         str, o.opt("Score flagged messages first: local, openai, ...", metavar="NAME", panel=o.SCORING)
     ] = "",
-    scoring: o.ScoringOptions = o.NO_SCORING,
-    run: o.RunOptions = o.NO_RUN,
-    parameters: o.Parameters = o.NONE,
-    plugins: o.Plugins = o.NONE,
+    scoring: ScoringOptions = NO_SCORING,
     jobs: o.Jobs = None,
     bucket: Annotated[
         str, o.opt("Analyse share K of N of a folder of buckets.", metavar="K/N", panel=o.SHARES)
@@ -60,22 +50,20 @@ def analyze(
     output: Annotated[str, o.opt("With --bucket: write to FILE.", metavar="FILE", panel=o.SHARES)] = "",
 ) -> None:
     """Detect patterns in files of events."""
+    paths = options.paths
     if not paths and not store:
         raise click.BadParameter("missing input: name files or folders of events, or a --store")
     if keep_text and not (store and paths):
         raise click.BadParameter("--keep-text needs --store and files to import")
-    check_page(html, [path for path in (*(paths or ()), store) if path])
-    shown, files = chosen_formats(formats, as_json=as_json, inputs=paths)
-    as_json = shown == "json"
-    options = o.InputOptions(
-        paths, as_of, config, source, skip_bad, scorers, parameters, fail_on, as_json, run
-    )
+    page_file = Target("--html", html, inputs=[*paths, store] if store else paths) if html else None
+    shown, files = chosen_formats(formats, as_json=options.as_json, inputs=paths)
+    options = replace(options, as_json=shown == "json")
     moment, loaded = options.moment(), options.loaded()
-    settings, library = loaded.settings, load_library(patterns or None, loaded)
+    settings, library = loaded.settings, options.library(loaded)
     if bucket or output:
         from .buckets import analyze_bucket
 
-        if store or html or evaluator or excerpts or fail_on:
+        if store or html or evaluator or excerpts or options.fail_on:
             raise click.BadParameter(
                 "--bucket excludes --store, --html, --evaluator, --excerpts and --fail-on"
             )
@@ -119,14 +107,14 @@ def analyze(
             detections = analysis.told(muted=muted)
             runs = run_report(detections, events, as_of=analysis.as_of, settings=settings)
         # Nothing is written before this line: an interrupted command has written all or nothing.
-        if html:
+        if page_file is not None:
             from ..report.coverage import Coverage
             from ..report.html import page
 
             coverage = Coverage.of(analysis, library, gathered)
-            write_page(html, page(analysis, coverage, muted=muted, runs=runs))
+            page_file.write([page(analysis, coverage, muted=muted, runs=runs)])
         for name, target in files:
-            target.write_text(formatted(name, analysis, runs, paths, settings.fail_on, muted=muted))
+            target.write(formatted(name, analysis, runs, paths, settings.fail_on, muted=muted))
         if shown != "text":
             for piece in formatted(shown, analysis, runs, paths, settings.fail_on, muted=muted):
                 write_text(piece)

@@ -26,7 +26,7 @@ from ..patterns.catalogue import load_vocabulary
 from ..patterns.library import Library, load_patterns, select
 from ..patterns.settings_check import check_patterns
 from ..report.patterns import backtest_parts, labelled_lines, too_little
-from ..report.wording import plural, printable
+from ..report.wording import plural
 from ..store import open_store
 from . import options as o
 from .output import Progress, emit, show, write_line
@@ -36,6 +36,7 @@ Since = Annotated[str, o.opt("Count detections since then: 30d, or a time.", met
 
 def backtest(
     patterns: Annotated[list[str], o.arg("Name pattern files or patterns.", "PATTERN")],
+    options: Annotated[o.InputOptions, "as_of as_json skip_bad config scorers parameters"] = o.NO_INPUT,
     store: Annotated[str, o.opt("Use all events of this store.", metavar="URL")] = "",
     data: Annotated[list[str], o.opt("Use the events of these files.", "--data", metavar="PATH")] = o.NONE,
     since: Since = "",
@@ -46,18 +47,12 @@ def backtest(
     seed: Annotated[int, o.opt("Seed the shuffles.")] = 0,
     examples: Annotated[int, o.opt("Show this many examples of each.", min=0, max=100)] = 3,
     excerpts: o.Excerpts = False,
-    as_of: o.AsOf = "",
-    as_json: o.AsJson = False,
-    skip_bad: o.SkipBad = False,
-    config: o.Config = "",
-    scorers: o.Scorers = o.NONE,
-    parameters: o.Parameters = o.NONE,
     jobs: o.Jobs = None,
 ) -> None:
     """Show what patterns would have detected, and how often by chance."""
     if bool(store) == bool(data):
         raise click.BadParameter("expected either --store or --data")
-    options = o.InputOptions(data, as_of, config, "", skip_bad, scorers, parameters, "", as_json)
+    options = replace(options, paths=data)
     moment, back, loaded, progress = options.moment(), since_of(since), options.loaded(), Progress()
     library, others, other = _libraries(loaded, patterns, against)
     if store:
@@ -84,7 +79,7 @@ def backtest(
             progress=progress.count,
             jobs=jobs,
         )
-    _write(result, as_json)
+    _write(result, options.as_json)
 
 
 def shadow(
@@ -166,8 +161,8 @@ DATA = "ETHOGRAM_DATA"
 
 def validate(
     labels: Annotated[str, o.arg("Read labels, or events with labels beside them.", "SET|FILE")],
+    options: Annotated[o.InputOptions, "patterns as_json skip_bad config scorers parameters"] = o.NO_INPUT,
     data: Annotated[list[str], o.opt("Read events from here.", "--data", metavar="PATH")] = o.NONE,
-    patterns: o.Patterns = o.NONE,
     against: Annotated[
         list[str], o.opt("Compare with another version.", "--against", metavar="SELECTOR")
     ] = o.NONE,
@@ -176,19 +171,13 @@ def validate(
     ] = "",
     split: Annotated[str, o.opt("Use the labels of this split.", metavar="NAME")] = "",
     severity: Annotated[str, o.opt("Count detections at or above SEVERITY.", metavar="SEVERITY")] = "any",
-    as_json: o.AsJson = False,
-    skip_bad: o.SkipBad = False,
-    config: o.Config = "",
-    scorers: o.Scorers = o.NONE,
-    parameters: o.Parameters = o.NONE,
 ) -> None:
     """Measure precision and recall of patterns on labelled data."""
     labelled = locate_set(labels, data, os.environ.get(DATA, ""), in_events=bool(label))
     progress = Progress()
     o.check_word("--severity", severity, ("any", *SEVERITIES))
-    paths = [str(path) for path in labelled.events]
-    options = o.InputOptions(paths, "", config, "", skip_bad, scorers, parameters, "", as_json)
-    events, names, detections = _detections(options, options.loaded(), patterns, progress)
+    options = replace(options, paths=[str(path) for path in labelled.events])
+    events, names, detections = _detections(options, progress)
     if labelled.labels is not None:
         every = read_labels(labelled.labels)
     else:
@@ -205,15 +194,14 @@ def validate(
         records = list(validating.validate_labelled(labelled.name, things, detections, names, severity))
         if against:
             # Without parameters of its own: the other version counts as its file has it.
-            plain = replace(options, parameters=())
-            _, known, others = _detections(plain, plain.loaded(), against, progress)
+            _, known, others = _detections(replace(options, parameters=(), patterns=against), progress)
             records += validating.compare_labelled(
                 labelled.name, things, others, detections, severity, (known, names)
             )
     records.append(validating.summary(labelled.name, things, names, severity, digest(labelled.files)))
     if warning := too_little(records):
         write_line(f"warning: {warning}", to=sys.stderr)
-    emit(records, map(printable, labelled_lines(records)), as_json=as_json)
+    emit(records, labelled_lines(records), as_json=options.as_json)
 
 
 def digest(files: Iterable[Path]) -> str:
@@ -225,10 +213,11 @@ def digest(files: Iterable[Path]) -> str:
 
 
 def _detections(
-    options: o.InputOptions, loaded: Loaded, selectors: Sequence[str], progress: Progress
+    options: o.InputOptions, progress: Progress
 ) -> tuple[Sequence[Event], list[str], list[Detection]]:
     """The events, the names of the checked patterns, and all detections."""
-    library = load_library(list(selectors) or None, loaded)
+    loaded = options.loaded()
+    library = options.library(loaded)
     batch = options.read(library.kinds, loaded.settings, progress)
     with progress.checking(f"checking {plural(len(batch.events), 'event')}"):
         analysis = analyze_batch(batch, library, settings=loaded.settings)

@@ -14,7 +14,8 @@ from ..errors import BadUsage, did_you_mean
 from ..report.chat import TurnWriter, never_measured, summary_line
 from ..report.wording import clean, listed
 from . import options as o
-from .output import check_page, flush, write_json, write_line, write_lines, write_page
+from .output import Target, flush, write_json, write_line, write_lines
+from .scoring import Budget
 
 Embedder = Annotated[str, o.opt("Use static, onnx:FOLDER, openai:MODEL@URL or none.", metavar="NAME")]
 
@@ -29,7 +30,7 @@ def chat(
     excerpts: Annotated[bool, o.opt("Show masked excerpts of the turns.", "--excerpts")] = False,
     embedder: Embedder = "",
     evaluator: Annotated[str, o.opt("Confirm SUSPECT with anthropic or openai.", metavar="NAME")] = "",
-    budget: o.Budget = None,
+    budget: Budget = None,
     store: Annotated[str, o.opt("Save states and detections in this store.", metavar="URL")] = "",
     config: o.Config = "",
 ) -> None:
@@ -38,7 +39,7 @@ def chat(
     The strongest signal counts in full, each further one half of the one before.
     """
     limit = mode_of(fail_on)
-    check_page(html, [path])
+    page = Target("--html", html, inputs=[path]) if html else None
     make = maker(embedder, config, evaluator, budget, store)
     followed: dict[str, Followed] = {}
     turns: list[Scored] = []
@@ -64,10 +65,10 @@ def chat(
             write_json(record)
         else:
             write_line(("" if summed else "\n") + summary_line(record))
-    if html:
+    if page is not None:
         from ..report.html import chat_page
 
-        write_page(html, chat_page(turns, followed, excerpts=excerpts))
+        page.write([chat_page(turns, followed, excerpts=excerpts)])
     if fail_on and any(MODES.index(record["highest_mode"]) >= limit for record in summaries):
         raise click.exceptions.Exit(o.FAIL)
     if fail_on and (missed := [record for record in summaries if never_measured(record)]):

@@ -21,7 +21,7 @@ from ..report.coverage import Coverage
 from ..report.text import detection_row
 from ..report.wording import plural, printable, ranked, sentence
 from .options import AsJson, Html, opt
-from .output import emit, show, write_json, write_line, write_page
+from .output import Target, emit, show, write_json, write_line
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -45,17 +45,18 @@ def demo(
         records = (FileWritten(path=str(path)) for path in written)
         emit(records, [*files, "", "Try next:", *commands], as_json=as_json)
         return
+    target = Target("--html", html) if html else None
     library, analysed = load_library(None, Settings()), list[Analysed]()
     for example in examples():
         batch = read_events([example.path], source=example.family, kinds=library.kinds)
         analysed.append((example, batch, analyze_batch(batch, library, traced=bool(html))))
-    if html:
+    if target is not None:
         from ..report.html import page
 
         events = EventList(event for _, batch, _ in analysed for event in batch.events)
         whole = together([analysis for _, _, analysis in analysed])
         coverage = Coverage.of(whole, library, replace(analysed[0][1], events=events))
-        write_page(html, page(whole, coverage, runs=run_report(whole.detections, events)))
+        target.write([page(whole, coverage, runs=run_report(whole.detections, events))])
     if as_json:
         for example, _, analysis in analysed:
             for record in analysis.to_dicts():

@@ -1,4 +1,4 @@
-"""`ethogram detections`: list what sweeps, watches and conversations found in a store."""
+"""`ethogram store detections`: list what sweeps, watches and conversations detected in a store."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from typing import Annotated
 
 from ..app.findings import find_page
 from ..app.judging.accuracy import with_probabilities
-from ..app.stored_events import note_looks, stored_name, stored_source
-from ..report.risk import detection_lines
+from ..app.stored_events import stored_name, stored_source
+from ..report.rendering import rendered
 from ..store import open_store
 from . import options as o
 from .output import emit
@@ -29,21 +29,17 @@ def detections(
     as_json: o.AsJson = False,
     source: o.FromSource = "",
     config: o.Config = "",
-    key: o.KeyFile = "",
-    why: o.Why = "",
-    who: o.Who = "",
-    is_pseudonym: o.IsPseudonym = False,
+    look: o.LookOptions = o.NO_LOOK,
 ) -> None:
     """List the detections of a store, newest first."""
     settings = o.load_config(config, as_json=as_json).settings
     with open_store(store) as opened:
-        person = o.whom(subject, is_pseudonym)
-        name = stored_name(opened, person, key) if subject else None
+        name = stored_name(opened, look.person(subject), look.key) if subject else None
         page = find_page(
             opened,
             pattern=pattern or None,
             subject=name,
-            source=stored_source(opened, source, key) or None,
+            source=stored_source(opened, source, look.key) or None,
             severity=severity or None,
             since=o.moment(since, "--since"),
             limit=limit or (None if as_json else MOST),
@@ -51,11 +47,11 @@ def detections(
             settings=settings,
         )
         people = [name] if name else sorted({item.subject for item in page.detections})
-        by = who or o.user_name()
-        note_looks(opened, "detections", people, at=o.now(), who=by, why=why, subject=person or None)
-        found = page.detections
-        if found and opened.has_verdicts():
-            found = with_probabilities(found, opened, settings)
+        look.note(opened, "detections", people, subject)
+        items = page.detections
+        if items and opened.has_verdicts():
+            items = with_probabilities(items, opened, settings)
         untimed = {item.name for item in opened.sources().values() if not item.timed}
-    records = (item.to_dict(timed=item.source not in untimed) for item in found)
-    emit(records, detection_lines(found, untimed, page.total, offset), as_json=as_json)
+    records = (item.to_dict(timed=item.source not in untimed) for item in items)
+    lines = rendered("detections", detections=items, untimed=untimed, total=page.total, offset=offset)
+    emit(records, lines, as_json=as_json)

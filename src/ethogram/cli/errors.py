@@ -19,7 +19,6 @@ import click
 
 from ..errors import BadInput, EthogramError, Fault
 from ..report.wording import printable
-from .help import RENAMED_OPTIONS
 from .output import CannotWrite, drop, write_json, write_line, write_text
 
 INTERNAL, BAD, INTERRUPTED, PIPE_CLOSED = 1, 2, 130, 141
@@ -119,12 +118,9 @@ def write_faults(error: BaseException, *, as_json: bool, prefix: str = "ethogram
 def _usage(error: click.ClickException) -> str:
     context = getattr(error, "ctx", None)
     message = error.format_message().rstrip(".")
-    path, old = getattr(context, "command_path", ""), getattr(error, "option_name", "")
-    if new := RENAMED_OPTIONS.get((path, old)):
-        return f"'{path} {old}' is now '{path} {new}'"
     if isinstance(error, click.NoSuchOption):
         near = ", ".join(sorted(error.possibilities or ()))
-        message = f"No such option: {old}" + (f" (Possible options: {near})" if near else "")
+        message = f"No such option: {error.option_name}" + (f" (Possible options: {near})" if near else "")
     return message if context is None else f"{message}; see {context.command_path} --help"
 
 

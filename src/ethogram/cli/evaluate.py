@@ -1,8 +1,9 @@
-"""`ethogram scan` and `ethogram evaluate`: which messages are worth scoring, and their scores."""
+"""`ethogram signals scan` and `ethogram evaluate`: which messages are worth scoring, and their scores."""
 
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from dataclasses import replace
@@ -20,11 +21,12 @@ from ..lexicon.triage import Route
 from ..models import Event
 from ..models.redaction import mask
 from ..patterns.listing import Prompt
-from ..report.scoring import evaluation_lines, scan_lines
+from ..report.rendering import rendered
 from ..report.wording import printable
 from ..store import Store, open_store
 from . import options as o
-from .output import Progress, Target, write_json, write_line, write_lines
+from .output import Progress, Target, emit, json_line, write_json, write_lines
+from .scoring import NO_SCORING, ScoringOptions
 
 if TYPE_CHECKING:
     from ..config import Settings
@@ -36,22 +38,17 @@ NO_TEXTS = "name the files (they are scored before their texts are dropped), or 
 
 
 def scan(
-    paths: o.Paths,
+    options: Annotated[o.InputOptions, o.READING],
     show_prompt: Annotated[str, o.opt("Print the prompt for the message with this id.", metavar="ID")] = "",
     sample: Annotated[float, o.opt("Also count this share of unflagged messages.", min=0.0, max=1.0)] = 0.01,
     messages: Annotated[bool, o.opt("List every message worth scoring.", "--messages")] = False,
-    as_json: o.AsJson = False,
-    skip_bad: o.SkipBad = False,
-    config: o.Config = "",
-    source: o.Source = "",
 ) -> None:
     """Scan messages for phrases: which to score, and at what cost."""
-    options = o.InputOptions(paths, config=config, source=source, skip_bad=skip_bad, as_json=as_json)
     progress = Progress()
     batch = options.read({}, options.settings(), progress)
     if show_prompt:
         system, user = prompt_for(batch.events, show_prompt, sampled=sample)
-        if as_json:
+        if options.as_json:
             write_json(Prompt(id=show_prompt, system=system, user=user))
         else:
             write_lines(map(printable, f"{system}\n\n{user}".split("\n")))
@@ -60,20 +57,13 @@ def scan(
     with progress.checking("scanning"):
         result = scan_events(batch.events, sampled=sample, chosen=routes.append if messages else None)
     skipped = dict(batch.skipped)
-    if as_json:
-        for route in routes:
-            write_json(route_record(route))
-        write_json(result.summary(left_out=skipped, bad_lines=batch.bad_count))
-        return
-    for route in routes:
-        why = ", ".join(route.scan.by_category or {}) or ("sampled" if route.sampled else "")
-        write_line(printable(f"{route.tier:18} {route.event.id}  {route.event.subject}: {why}"))
-    write_lines(scan_lines(result))
-    write_lines(f"skipped: {count} x {printable(what)}" for what, count in skipped.items())
+    summary = result.summary(left_out=skipped, bad_lines=batch.bad_count)
+    lines = rendered("scan", routes=routes, scan=result, summary=summary.to_dict(), skipped=skipped)
+    emit([*map(route_record, routes), summary], lines, as_json=options.as_json)
 
 
 def evaluate(
-    paths: o.Paths = o.NONE,
+    options: Annotated[o.InputOptions, "paths as_json as_of skip_bad config source plugins"],
     evaluator: Annotated[str, o.opt("Score with local, anthropic, openai, ...", metavar="NAME")] = "",
     output: Annotated[str, o.opt("Write all events with their scores.", metavar="FILE")] = "",
     record: Annotated[str, o.opt("Write the answers, for the evaluator `recorded`.", metavar="FILE")] = "",
@@ -82,18 +72,13 @@ def evaluate(
     ] = "",
     keep_text: Annotated[bool, o.opt("With --output or --store: keep the texts too.", "--keep-text")] = False,
     quotes: Annotated[bool, o.opt("With --json: quote the indicators, masked.", "--quotes")] = False,
-    as_json: o.AsJson = False,
-    as_of: o.AsOf = "",
-    skip_bad: o.SkipBad = False,
-    config: o.Config = "",
-    source: o.Source = "",
-    scoring: o.ScoringOptions = o.NO_SCORING,
-    plugins: o.Plugins = o.NONE,
+    scoring: ScoringOptions = NO_SCORING,
 ) -> None:
     """Score flagged messages: twelve traits and their indicators.
 
     With --store the scores are kept there. Without files, messages with a stored text are scored.
     """
+    paths, as_json = options.paths, options.as_json
     if not paths and not store:
         raise click.BadParameter("missing input: name files or folders of events, or a --store")
     named = (("--output", output), ("--record", record))
@@ -104,7 +89,6 @@ def evaluate(
         raise click.BadParameter("--keep-text needs --output, or --store and files to import")
     if quotes and not as_json:
         raise click.BadParameter("--quotes needs --json")
-    options = o.InputOptions(paths, as_of, config=config, source=source, skip_bad=skip_bad, as_json=as_json)
     loaded = options.loaded()
     settings = replace(loaded.settings, evaluator=loaded.settings.evaluator or "local")
     library, progress, moment = load_library(None, loaded), Progress(), options.moment()
@@ -130,11 +114,10 @@ def evaluate(
         finally:
             progress.stop()
     if output:
-        targets["--output"].write(
-            _line(result.readings_of(event), keep_text=keep_text) for event in events.events
-        )
+        lines = (_line(result.readings_of(event), keep_text=keep_text) for event in events.events)
+        targets["--output"].write(map(json_line, lines))
     if record:
-        targets["--record"].write(evaluation_records(result, events.events))
+        targets["--record"].write(map(json_line, evaluation_records(result, events.events)))
     if as_json:
         for line in evaluation_records(result, events.events, quotes=quotes):
             write_json(line)
@@ -142,15 +125,13 @@ def evaluate(
             write_json(NotMeasuredRecord(source=where, id=name, reason=why.reason))
         write_json(result.to_dict())
     else:
-        write_lines(evaluation_lines(result))
-        if output:
-            by = f"--scorer {printable(result.scorer)}"
-            write_line(f"events with scores: {printable(output)} (beside other scores, {by} selects them)")
-        if store:
-            by = f"--scorer {printable(result.scorer)}"
-            write_line(f"scores kept in {printable(store)} (use them with {by})")
-        if record:
-            write_line(f"answers: {printable(record)}")
+        missing = [(name, why) for (_, name), why in result.missing.items()]
+        final = Counter(why.reason for _, why in missing if why.final).most_common()
+        again = [(name, why.reason) for name, why in missing if not why.final]
+        files = {"output": output, "store": store, "recorded": record}
+        write_lines(
+            rendered("evaluate", result=result, record=result.to_dict(), final=final, again=again, **files)
+        )
     result.must_not_have_stopped()
     result.must_have_scored()
 

@@ -1,4 +1,4 @@
-"""Commands from typed functions: their parameters, help in named panels, and former names.
+"""Commands from typed functions: their parameters, and help in named panels.
 
 A command is a function whose parameters are annotated with `opt` or `arg` (see options.py); its docstring is
 the help. A group loads the module of a command when that command runs.
@@ -8,47 +8,20 @@ from __future__ import annotations
 
 import importlib
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, get_args, get_origin
 
 import click
 
-from ..errors import BadUsage, did_you_mean
+from ..errors import did_you_mean
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
-BENCHMARKS = "python -m benchmarks"
-RENAMED = {
-    "bench": f"{BENCHMARKS} speed",
-    "calibration": "ethogram accuracy --calibration",
-    "evaluators list": "ethogram signals evaluators",
-    "evaluators compare": "ethogram signals compare",
-    "evaluators": "ethogram signals evaluators, or ethogram signals compare",
-    "export": "ethogram store export-subject",
-    "hook rehearse": "ethogram hook replay",
-    "lexicon list": "ethogram signals lexicon",
-    "lexicon measure": "ethogram signals measure-lexicon",
-    "lexicon": "ethogram signals lexicon, or ethogram signals measure-lexicon",
-    "patterns lift": f"{BENCHMARKS} quality lift",
-    "patterns prove": "ethogram patterns test",
-    "plant": f"{BENCHMARKS} quality planted",
-    "purge": "ethogram store purge",
-    "schema": "ethogram config schema",
-    "simulate": f"{BENCHMARKS} quality simulate",
-    "subjects": "ethogram subject",
-    "trust": "ethogram config trust",
-    "validate conversations": f"{BENCHMARKS} quality conversations",
-    "validate runs": f"{BENCHMARKS} quality runs",
-    "validate usage": f"{BENCHMARKS} quality usage",
-    "validate": "ethogram patterns validate",
-}
-"""Old command of `ethogram` -> what to run now."""
-RENAMED_OPTIONS = {("ethogram patterns validate", "--level"): "--severity"}
-"""Command and old option -> new option."""
-
+PANELS = ("Arguments", "Options", "Input", "Output", "Scoring", "Agent runs", "Advanced", "Scale")
+"""Order of the parts of a command's help."""
 Target: TypeAlias = "str | Callable[..., None] | Group"
 """A command: its function, as such or as `module:function` of this package, or a group."""
 
@@ -128,16 +101,43 @@ def _files(ctx: click.Context, param: click.Parameter, start: str) -> list[Compl
     return [CompletionItem(start, type="file")]
 
 
-def parameters(function: Callable[..., Any]) -> list[click.Parameter]:
+def parameters(function: Callable[..., Any], only: Sequence[str] = ()) -> list[click.Parameter]:
     """The options and arguments that a function declares; a class stands for those of its own fields."""
     params: list[click.Parameter] = []
-    for parameter in inspect.signature(function, eval_str=True).parameters.values():
-        if isinstance(parameter.annotation, type):
-            params += parameters(parameter.annotation)
+    for parameter, is_required in declared(function, only):
+        if group := group_of(parameter.annotation):
+            params += parameters(*group)
         else:
             kind, make = get_args(parameter.annotation)
-            params.append(make(name=parameter.name, kind=kind, default=parameter.default))
+            default = inspect.Parameter.empty if is_required else parameter.default
+            params.append(make(name=parameter.name, kind=kind, default=default))
     return params
+
+
+def declared(function: Callable[..., Any], only: Sequence[str]) -> Iterator[tuple[inspect.Parameter, bool]]:
+    """The parameters of a function, or `only` some of them, and whether a value must be given: `paths!`."""
+    known = inspect.signature(function, eval_str=True).parameters
+    return ((known[name.rstrip("!")], name.endswith("!")) for name in only or known)
+
+
+def group_of(annotation: Any) -> tuple[type, Sequence[str]] | None:
+    """The class of options that a parameter takes, and which of its fields; none named: all.
+
+    `Annotated[InputOptions, "paths! config"]` takes two of them.
+    """
+    if isinstance(annotation, type):
+        return annotation, ()
+    kind, what = get_args(annotation)
+    return (kind, what.split()) if isinstance(what, str) else None
+
+
+def take(function: Callable[..., Any], values: dict[str, Any], only: Sequence[str] = ()) -> Any:
+    """Call a function with its own values, taken out of all; classes of options are made of theirs."""
+    own: dict[str, Any] = {}
+    for parameter, _ in declared(function, only):
+        group = group_of(parameter.annotation)
+        own[parameter.name] = take(group[0], values, group[1]) if group else values.pop(parameter.name)
+    return function(**own)
 
 
 class Command(click.Command):
@@ -145,12 +145,7 @@ class Command(click.Command):
 
     def __init__(self, name: str, function: Callable[..., None]) -> None:
         def call(**values: Any) -> None:
-            values = {key: list(value) if type(value) is tuple else value for key, value in values.items()}
-            for parameter in inspect.signature(function, eval_str=True).parameters.values():
-                if isinstance(group := parameter.annotation, type):
-                    own = inspect.signature(group).parameters
-                    values[parameter.name] = group(**{key: values.pop(key) for key in own})
-            function(**values)
+            take(function, {key: list(item) if type(item) is tuple else item for key, item in values.items()})
 
         super().__init__(name, callback=call, params=parameters(function), help=function.__doc__)
 
@@ -198,15 +193,8 @@ class Group(click.Group):
                 formatter.write_dl([(name.ljust(width), _summary(rows[name])) for name in rows])
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
-        """The command meant. An old name is BadUsage and names the new one."""
+        """The command meant; an unknown one is an error that names those near it."""
         if args[0] not in self.targets and not ctx.resilient_parsing:
-            program, _, parent = ctx.command_path.partition(" ")
-            old = " ".join([*parent.split(), *args[:2]])
-            while old and old not in RENAMED:
-                old = old.rpartition(" ")[0]
-            if program == "ethogram" and len(old.split()) > len(parent.split()):
-                new = " or ".join(f"'{command}'" for command in RENAMED[old].split(", or "))
-                raise BadUsage(f"'{program} {old}' is now {new}")
             near = did_you_mean(args[0], self.targets)
             raise click.UsageError(f"No such command '{args[0]}'{near}", ctx)
         return super().resolve_command(ctx, args)
@@ -226,7 +214,7 @@ def _summary(target: Target) -> str:
 
 def write_options(command: click.Command, ctx: click.Context, formatter: click.HelpFormatter) -> None:
     """Write the parameters of a command: arguments, common options, then the named panels."""
-    panels: dict[str, list[tuple[str, str]]] = {"Arguments": [], "Options": []}
+    panels: dict[str, list[tuple[str, str]]] = {title: [] for title in PANELS}
     for param in command.get_params(ctx):
         title = "Arguments" if isinstance(param, Argument) else getattr(param, "panel", "Options")
         if row := param.get_help_record(ctx):

@@ -15,7 +15,7 @@ from ..agents.hook import plan
 from ..agents.hook import status as state
 from ..agents.hook.location import state_dir
 from ..errors import BadUsage
-from ..report.hook import purge_lines, replay_lines, report_lines, status_lines, watching_lines
+from ..report.rendering import rendered
 from ..report.wording import printable
 from .errors import warn
 from .options import AsJson, Paths, arg, opt, seconds_of
@@ -50,7 +50,7 @@ def install(agent: Agent, user: User = False, dry_run: DryRun = False) -> None:
         write_line(printable(f"The hook is already installed in {path}."))
     else:
         write_line(printable(f"Installed in {path}, for sessions that start from now on."))
-    write_lines(watching_lines(watched))
+    write_lines(rendered("hook_installed", watched=watched.to_dict(), folder=state_dir()))
 
 
 def uninstall(agent: Agent, user: User = False, dry_run: DryRun = False) -> None:
@@ -91,7 +91,7 @@ def _show(change: settings.Change, shown: str) -> None:
 def status(as_json: AsJson = False) -> None:
     """Show where the hook is installed and what it watches here."""
     record = state.status(".")
-    emit([record], map(printable, status_lines(record)), as_json=as_json)
+    emit([record], rendered("hook_status", status=record), as_json=as_json)
 
 
 def report(
@@ -105,8 +105,10 @@ def report(
     chosen = state.select(everything, session, start)
     records = [state.message_record(message) for message in chosen]
     summary = state.report_record(chosen, runs)
-    lines = report_lines(records, summary, is_all=len(everything) == len(chosen))
-    emit([*records, summary], map(printable, lines), as_json=as_json)
+    how = {"is_all": len(everything) == len(chosen), "outcomes": state.OUTCOMES}
+    emit(
+        [*records, summary], rendered("hook_report", messages=records, report=summary, **how), as_json=as_json
+    )
 
 
 def replay(
@@ -124,7 +126,7 @@ def replay(
         *records, summary = run(
             events, ".", progress=lambda done, total: progress.count(done, total, "events")
         )
-    emit([*records, summary], map(printable, replay_lines(records, summary)), as_json=as_json)
+    emit([*records, summary], rendered("hook_replay", messages=records, summary=summary), as_json=as_json)
 
 
 def purge(
@@ -142,7 +144,7 @@ def purge(
         if not click.confirm(printable(f"Remove recorded runs in {state_dir()} ({which})?")):
             write_line("Nothing was removed.")
             return
-    write_lines(map(printable, purge_lines(state.purge(session, end))))
+    write_lines(rendered("hook_purge", done=state.purge(session, end)))
 
 
 def _ago(text: str, option: str) -> float | None:

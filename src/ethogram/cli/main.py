@@ -21,7 +21,6 @@ COMMANDS: Mapping[str, Mapping[str, Target]] = {
     "Analyse": {
         "analyze": "analyze:analyze",
         "chat": "chat:chat",
-        "scan": "evaluate:scan",
         "evaluate": "evaluate:evaluate",
         "assess": "risk:assess",
         "why": "why:why",
@@ -73,7 +72,7 @@ COMMANDS: Mapping[str, Mapping[str, Target]] = {
     },
     "Patterns": {
         "patterns": Group(
-            "Write, test, backtest and validate patterns.",
+            "Write, test, validate and improve patterns.",
             new="patterns:new",
             list="patterns:list_",
             show="patterns:show",
@@ -82,30 +81,32 @@ COMMANDS: Mapping[str, Mapping[str, Target]] = {
             backtest="backtest:backtest",
             shadow="backtest:shadow",
             validate="backtest:validate",
+            accuracy="verdict:accuracy",
+            learn="verdict:learn",
             lock="patterns:lock",
             install="packs:install",
             remove="packs:remove",
         ),
         "signals": Group(
-            "List signals, and the lexicon and evaluators that measure them.",
+            "List, try and compare what measures messages.",
             list="signals:list_names",
+            scan="evaluate:scan",
             try_="signals:try_samples",
             lexicon="signals:lexicon",
-            measure_lexicon="signals:measure_lexicon",
             evaluators="signals:evaluators",
             compare="signals:compare",
         ),
     },
     "Store": {
-        "risk": "risk:risk",
-        "subject": "risk:subject",
-        "detections": "detections:detections",
         "export-scores": "export:export_scores",
         "store": Group(
-            "Import, inspect, copy, export and purge stored events.",
+            "Import events, ask about subjects, copy, export and purge.",
             import_="store:import_files",
             init="graph:init",
             info="store:info",
+            risk="risk:risk",
+            subject="risk:subject",
+            detections="detections:detections",
             history="questions:history",
             who="questions:who",
             alike="questions:alike",
@@ -118,9 +119,7 @@ COMMANDS: Mapping[str, Mapping[str, Target]] = {
         ),
     },
     "Judge": {
-        "learn": "verdict:learn",
         "verdict": "verdict:verdict",
-        "accuracy": "verdict:accuracy",
     },
     "Setup": {
         "demo": "demo:demo",
@@ -140,14 +139,12 @@ COMMANDS: Mapping[str, Mapping[str, Target]] = {
     },
 }
 """Panel of the help -> command -> its function, as `module:function`."""
-ALIASES: Mapping[tuple[str, ...], tuple[str, ...]] = {("graph", "init"): ("store", "init")}
-"""Names of commands in other designs."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; the exit code (see cli/errors.py). `argv` defaults to the command line's."""
     args = list(sys.argv[1:] if argv is None else argv)
-    return run(build_app, "ethogram", [*ALIASES.get(tuple(args[:2]), tuple(args[:2])), *args[2:]])
+    return run(build_app, "ethogram", ["store", "init", *args[2:]] if args[:2] == ["graph", "init"] else args)
 
 
 def run(build: Callable[[], click.Command], name: str, args: list[str]) -> int:
@@ -198,24 +195,9 @@ def _show_version(context: click.Context, param: click.Parameter, chosen: bool) 
         context.exit()
 
 
-def _completion(context: click.Context, param: click.Parameter, chosen: bool) -> None:
-    if chosen:
-        from . import completion
-
-        act = completion.install if param.name == "install_completion" else completion.show
-        act(context.command)
-        context.exit()
-
-
 def _options(
     version: Annotated[
         bool, opt("Show the version.", "--version", callback=_show_version, is_eager=True)
-    ] = False,
-    install_completion: Annotated[
-        bool, opt("Install shell completion.", "--install-completion", callback=_completion)
-    ] = False,
-    show_completion: Annotated[
-        bool, opt("Print the completion script.", "--show-completion", callback=_completion)
     ] = False,
 ) -> None:
     """Options of the app itself."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -19,7 +19,6 @@ from .errors import warn, write_faults
 from .help import Argument, Option
 
 if TYPE_CHECKING:
-    from ..app.evaluation.scoring import Evaluate
     from ..config import Loaded, Settings
     from ..ingest import Batch, Gathered, OnDisk
     from ..models.mute import Mute
@@ -62,10 +61,10 @@ def _not_empty(context: click.Context, param: click.Parameter, value: str) -> st
 INPUT, OUTPUT, RUNS, SCORING, ADVANCED = "Input", "Output", "Agent runs", "Scoring", "Advanced"
 SHARES = "Scale"
 
-Paths = Annotated[list[str], arg("Read these files or folders; - is standard input.", "PATH")]
+Paths = Annotated[Sequence[str], arg("Read these files or folders; - is standard input.", "PATH")]
 AsJson = Annotated[bool, opt("Print JSON records, one a line.", "--json")]
 Patterns = Annotated[
-    list[str], opt("Use these patterns: name, glob, file or folder.", "--patterns", metavar="SELECTOR")
+    Sequence[str], opt("Use these patterns: name, glob, file or folder.", "--patterns", metavar="SELECTOR")
 ]
 AsOf = Annotated[str, opt("Evaluate as of this time (default: newest event).", metavar="TIME")]
 AsOfNow = Annotated[str, opt("Evaluate as of this time (default: now).", "--as-of", metavar="TIME")]
@@ -87,11 +86,11 @@ Source = Annotated[
 ]
 FromSource = Annotated[str, opt("Select one source.", "--source", metavar="NAME", callback=_not_empty)]
 Scorers = Annotated[
-    list[str], opt("Use readings of this scorer.", "--scorer", metavar="[SIGNAL=]SCORER", panel=INPUT)
+    Sequence[str], opt("Use readings of this scorer.", "--scorer", metavar="[SIGNAL=]SCORER", panel=INPUT)
 ]
 Jobs = Annotated[int | None, opt("Use N processes (default: all cores).", min=1, metavar="N", panel=SHARES)]
 Parameters = Annotated[
-    list[str],
+    Sequence[str],
     opt("Override a pattern parameter.", "--set", metavar="PATTERN.PARAMETER=NUMBER", panel=ADVANCED),
 ]
 
@@ -105,7 +104,7 @@ def _load_plugins(context: click.Context, param: click.Parameter, value: Sequenc
 
 
 Plugins = Annotated[
-    list[str],
+    Sequence[str],
     opt(
         "Load signals, evaluators or patterns from a Python file.",
         "--plugin",
@@ -133,19 +132,6 @@ IsPseudonym = Annotated[bool, opt("Take the subject as a pseudonym of the store.
 Redact = Annotated[bool, opt("Replace the subject's id where others mention it.", "--redact")]
 PatternName = Annotated[str, arg("Select one pattern (default: all).", "[PATTERN]")]
 
-# --- scoring --------------------------------------------------------------------------------
-
-Budget = Annotated[
-    float | None, opt("Stop before spending more than this.", min=0.0, metavar="DOLLARS", panel=SCORING)
-]
-Sample = Annotated[
-    float | None,
-    opt("Also score this share of unflagged messages.", min=0.0, max=1.0, metavar="SHARE", panel=SCORING),
-]
-AnswersFile = Annotated[
-    str, opt("Keep paid answers in FILE and reuse them.", "--answers", metavar="FILE", panel=SCORING)
-]
-
 
 @dataclass(frozen=True, slots=True)
 class RunOptions:
@@ -170,22 +156,28 @@ class RunOptions:
 
 
 NO_RUN = RunOptions()
+READING = "paths! as_json skip_bad config source"
+"""Options of commands that only read events."""
+MATCHING = "paths! patterns as_of fail_on as_json skip_bad config source scorers run parameters plugins"
+"""Options of commands that detect patterns in events."""
 
 
 @dataclass(frozen=True, slots=True)
 class InputOptions:
-    """What was given on the command line, as it was given; empty means not given."""
+    """What commands read and how; empty means not given. A command names those that it takes (help.py)."""
 
-    paths: Sequence[str] = ()
-    as_of: str = ""
-    config: str = ""
-    source: str = ""
-    skip_bad: bool = False
-    scorers: Sequence[str] = ()
-    parameters: Sequence[str] = ()
-    fail_on: str = ""
-    as_json: bool = False
+    paths: Paths = ()
+    as_of: AsOf = ""
+    config: Config = ""
+    source: Source = ""
+    skip_bad: SkipBad = False
+    scorers: Scorers = ()
+    parameters: Parameters = ()
+    fail_on: FailOn = ""
+    as_json: AsJson = False
     run: RunOptions = NO_RUN
+    patterns: Patterns = ()
+    plugins: Plugins = ()
 
     def __post_init__(self) -> None:
         if "-" in self.paths and sys.stdin is None:
@@ -194,6 +186,12 @@ class InputOptions:
     def settings(self) -> Settings:
         """The settings from file, environment and these options."""
         return self.loaded().settings
+
+    def library(self, loaded: Loaded) -> Library:
+        """The patterns of --patterns, or those that are on."""
+        from ..app.analyze import load_library
+
+        return load_library(list(self.patterns) or None, loaded)
 
     def mutes(self, loaded: Loaded, *, untrusted: bool = False) -> tuple[Mute, ...]:
         """The entries of the mutes file; those of an untrusted one only with `untrusted`."""
@@ -265,6 +263,9 @@ class InputOptions:
         """List skipped lines on standard error."""
         skipped = BadEvents(batch.bad, more=batch.bad_count - len(batch.bad))
         write_faults(skipped, as_json=self.as_json, prefix="")
+
+
+NO_INPUT = InputOptions()
 
 
 @contextmanager
@@ -410,6 +411,38 @@ def whom(subject: str, is_pseudonym: bool) -> str:
     return Pseudonym(subject) if is_pseudonym else subject
 
 
+@dataclass(frozen=True, slots=True)
+class LookOptions:
+    """Who looks at a person in a private store, and why; empty means not given."""
+
+    key: KeyFile = ""
+    why: Why = ""
+    who: Who = ""
+    is_pseudonym: IsPseudonym = False
+
+    def person(self, subject: str) -> str:
+        """The subject, as stores take it."""
+        return whom(subject, self.is_pseudonym)
+
+    def at(self, store: Store, action: str, subject: str) -> str:
+        """The name of a subject in the store; that somebody looked is recorded in a private one."""
+        from ..app.stored_events import stored_name
+
+        name = stored_name(store, self.person(subject), self.key)
+        self.note(store, action, [name], subject)
+        return name
+
+    def note(self, store: Store, action: str, people: Sequence[str | None], subject: str = "") -> None:
+        """Record in a private store that somebody looked at these people; `subject`: as they were named."""
+        from ..app.stored_events import note_looks
+
+        by, person = self.who or user_name(), self.person(subject) if subject else None
+        note_looks(store, action, people, at=now(), who=by, why=self.why, subject=person)
+
+
+NO_LOOK = LookOptions()
+
+
 def note_all(store: Store, action: str) -> None:
     """Record in a private store that somebody looked at everybody."""
     from ..app.stored_events import note_looks
@@ -442,108 +475,3 @@ def is_usage(store: str) -> bool:
     from ..usage.store import is_usage_store
 
     return is_file(store) and is_usage_store(path_of(store))
-
-
-# --- evaluators -----------------------------------------------------------------------------
-
-TEXTS = ("model", "base_url", "key_env", "file")
-"""Options that are texts, also where they look like a number."""
-
-
-@dataclass(frozen=True, slots=True)
-class ScoringOptions:
-    """How messages are scored; empty means not given."""
-
-    option: Annotated[
-        Sequence[str], opt("Set an option of the evaluator.", "--option", metavar="NAME=VALUE", panel=SCORING)
-    ] = ()
-    budget: Budget = None
-    batch: Annotated[bool, opt("Use the batch API: cheaper, within a day.", "--batch", panel=SCORING)] = False
-    sample: Sample = None
-    sample_by: Annotated[str, opt("Sample by message or subject.", metavar="WHAT", panel=SCORING)] = ""
-    answers: AnswersFile = ""
-
-    def make(self, name: str, settings: Settings, library: Library, progress: Progress) -> Evaluate | None:
-        """The evaluator of that name, or of the settings, and how it is asked; None where none is named."""
-        if not (name or settings.evaluator or settings.evaluators):
-            self._refuse_the_rest()
-            return None  # before anything is loaded that scores
-        from ..app.evaluation.questions import Sampling, sampling_for
-        from ..app.evaluation.scoring import Evaluate, evaluator_of, paying_for
-
-        if self.answers:
-            settings = replace(settings, answers=self.answers)
-        evaluator = evaluator_of(settings, name or None, options_of(self.option))
-        if evaluator is None:
-            self._refuse_the_rest()
-            return None
-        usual = sampling_for(evaluator)
-        if self.sample_by:
-            check_word("--sample-by", self.sample_by, ("message", "subject"))
-        share = usual.share if self.sample is None else self.sample
-        sampling = Sampling(share, self.sample_by or usual.by)
-        paying = paying_for(evaluator, settings, library, budget=self.budget, in_batches=self.batch)
-
-        def report(done: int, total: int, spent: float) -> None:
-            of = f" of {total:,}" if total else ""
-            cost = f", ${spent:.4f} so far" if evaluator.paid else ""
-            progress.count(done, total, f"{evaluator.name}: {done:,}{of} messages{cost}")
-
-        return Evaluate(evaluator, sampling, paying, report)
-
-    def less(self, spent: float) -> ScoringOptions:
-        """The same, with what was spent taken from the budget."""
-        return self if self.budget is None else replace(self, budget=max(0.0, self.budget - spent))
-
-    def _refuse_the_rest(self) -> None:
-        for name in ("option", "budget", "sample", "sample_by", "batch", "answers"):
-            if getattr(self, name) not in ("", None, False, [], ()):
-                raise BadUsage(f"--{name.replace('_', '-')} needs --evaluator")
-
-
-NO_SCORING = ScoringOptions()
-
-
-def options_of(texts: Sequence[str]) -> dict[str, Any]:
-    """Option to value; numbers, true and false are taken as such, and a dot leads into a mapping.
-
-    >>> options_of(["model=small", "timeout=20", "price.input=0.5"])
-    {'model': 'small', 'timeout': 20, 'price': {'input': 0.5}}
-    >>> options_of(["model=3", "price={input: 0.5, output: 2}"])
-    {'model': '3', 'price': {'input': 0.5, 'output': 2}}
-    """
-    options: dict[str, Any] = {}
-    for text in texts:
-        name, equals, value = text.partition("=")
-        first, dot, rest = name.strip().partition(".")
-        if not (equals and first) or (dot and not rest):
-            raise BadUsage(
-                f"invalid --option {text.partition('=')[0]!r:.40}: expected NAME=VALUE, like model=small"
-            )
-        name, value = name.strip(), value.strip()
-        if not value:
-            raise BadUsage(f"--option {name:.40} has no value: expected {name:.40}=VALUE")
-        if not dot:
-            options[first] = _value(name, value)
-        elif isinstance(options.setdefault(first, {}), dict):
-            options[first][rest] = _value(name, value)
-        else:
-            raise BadUsage(f"--option {first:.40} has a value already: {name:.40} is a part of it")
-    return options
-
-
-def _value(name: str, text: str) -> Any:
-    from ..language.yaml_source import plain, read_yaml
-
-    if name in TEXTS:
-        return text
-    if text.startswith("{"):
-        return plain(read_yaml(text, f"--option {name:.40}", BadUsage))
-    if text in ("true", "false"):
-        return text == "true"
-    for kind in (int, float):
-        try:
-            return kind(text)
-        except ValueError:
-            continue
-    return text

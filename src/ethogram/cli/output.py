@@ -155,44 +155,15 @@ def console() -> Console:
 # --- files ----------------------------------------------------------------------------------
 
 
-def check_page(path: str, read: Iterable[str]) -> None:
-    """Raise BadUsage where the page would overwrite an input, or its folder does not exist."""
-    page = Path(path) if path else None
-    if page is not None:
-        check_folder(page)
-    for other in read:
-        if page is not None and page.exists() and Path(other).exists() and page.samefile(other):
-            raise BadUsage(f"--html: {path!r:.200} is an input: name another file for the page")
-
-
-def check_folder(page: Path) -> None:
-    """Raise BadUsage where the folder of a page does not exist."""
-    if not page.parent.is_dir():
-        raise BadUsage(f"--html: the folder {str(page.parent)!r:.200} does not exist")
-
-
-def write_page(path: str, content: str) -> None:
-    """Write a page, whole or not at all. BadUsage where it cannot be written.
-
-    Only the owner may read a new page, since it may quote texts.
-    """
-    from ..files import write_whole
-
-    check_folder(Path(path))
-    try:
-        write_whole(path, [content])
-    except OSError as error:
-        raise BadUsage(f"--html: {path!r:.200} cannot be written: {error.strerror}") from None
-
-
 class Target:
-    """A file for records, one a line: all of them are written, or the file stays as it was.
+    """A file that a command writes: whole, or it stays as it was. Only its owner may read a new one.
 
-    Links are followed and the file's mode is kept. A pipe or device is written to as it is.
+    Links are followed and the file's mode is kept. A pipe or device is written to as it is. A `new` file must
+    not exist yet.
     """
 
-    def __init__(self, option: str, path: str, *, inputs: Sequence[str] = ()) -> None:
-        self.option, self.given = option, path
+    def __init__(self, option: str, path: str, *, inputs: Sequence[str] = (), new: bool = False) -> None:
+        self.option, self.path = option, path
         if path == "-":
             raise BadUsage(f"{option}: expected a file; --json writes to standard output")
         self._path = Path(os.path.realpath(path))
@@ -201,6 +172,8 @@ class Target:
         if self._path.is_dir() or not self._path.parent.is_dir():
             what = "is a folder" if self._path.is_dir() else "is in a folder that does not exist"
             raise BadUsage(f"{option}: {path!r:.200} {what}; name a file")
+        if new and os.path.lexists(path):
+            raise BadUsage(f"{option}: {path!r:.200} already exists: name a new file")
         if not os.access(self._path if self._path.exists() else self._path.parent, os.W_OK):
             raise BadUsage(f"{option}: {path!r:.200} cannot be written to")
 
@@ -209,20 +182,24 @@ class Target:
         place = Path(os.path.realpath(other))
         return place == self._path or (place in self._path.parents and self._path.exists())
 
-    def write(self, records: Iterable[Mapping[str, Any]]) -> None:
-        """Write all records."""
-        self.write_text(json.dumps(record) + "\n" for record in records)
-
-    def write_text(self, pieces: Iterable[str]) -> None:
-        """Write all pieces of a text."""
+    def write(self, pieces: Iterable[str]) -> int:
+        """Write all pieces of a text; return how many."""
         from ..files import write_whole
 
+        number = 0
+
+        def counted() -> Iterator[str]:
+            nonlocal number
+            for number, piece in enumerate(pieces, start=1):  # noqa: B007
+                yield piece
+
         try:
-            write_whole(self._path, pieces)
+            write_whole(self._path, counted())
         except OSError as error:
             raise BadUsage(
-                f"{self.option}: {self.given!r:.200} cannot be written: {error.strerror or error}"
+                f"{self.option}: {self.path!r:.200} cannot be written: {error.strerror or error}"
             ) from None
+        return number
 
 
 # --- progress -------------------------------------------------------------------------------

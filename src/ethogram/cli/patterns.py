@@ -34,7 +34,8 @@ from ..patterns.packs import origin_of
 from ..patterns.pattern_file import LISTS, PatternFile
 from ..patterns.scaffold import write_new
 from ..patterns.settings_check import check_patterns
-from ..report.patterns import pattern_lines, pattern_rows
+from ..report.patterns import pattern_lines
+from ..report.rendering import rendered
 from ..report.wording import plural, printable
 from .errors import BAD, write_faults
 from .options import NONE, AsJson, Config, ExitZero, Plugins, arg, check_word, load_config, opt
@@ -60,8 +61,8 @@ def new(
 
 def list_(selectors: Selectors = NONE, as_json: AsJson = False, config: Config = "") -> None:
     """List patterns with status, shape, severity and title."""
-    records = [_row(file).to_dict() for file in as_set(load_config(config), selectors)]
-    emit(records, pattern_rows(records), as_json=as_json)
+    rows = [_row(file) for file in as_set(load_config(config), selectors)]
+    emit(rows, rendered("patterns", rows=rows), as_json=as_json)
 
 
 def show(

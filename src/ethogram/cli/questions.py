@@ -6,7 +6,7 @@ from datetime import timedelta
 from typing import Annotated
 
 from ..errors import BadUsage
-from ..report.questions import alike_lines, early_lines, group_lines, history_lines, tie_lines
+from ..report.rendering import rendered
 from ..store import open_store
 from . import options as o
 from .output import emit
@@ -27,7 +27,7 @@ def history(
         o.note_all(opened, "history")
         who = find_subject(opened, name, source or None).who
         summary = history_summary(opened, who, o.moment(as_of, "--as-of"))
-    emit([summary], history_lines(summary), as_json=as_json)
+    emit([summary], rendered("history", summary=summary), as_json=as_json)
 
 
 def who(
@@ -42,7 +42,7 @@ def who(
     with open_store(store) as opened:
         o.note_all(opened, "who")
         ties = answer(opened, subject or None, target or None)
-    emit(ties, tie_lines(ties), as_json=as_json)
+    emit(ties, rendered("who", ties=ties), as_json=as_json)
 
 
 def alike(
@@ -58,7 +58,7 @@ def alike(
     with open_store(store) as opened:
         o.note_all(opened, "alike")
         others = answer(opened, find_subject(opened, name, source or None).who)
-    emit(others, alike_lines(name, others), as_json=as_json)
+    emit(others, rendered("alike", subject=name, others=others), as_json=as_json)
 
 
 def early(
@@ -72,7 +72,7 @@ def early(
     with open_store(store) as opened:
         o.note_all(opened, "early")
         signs = answer(opened, pattern)
-    emit(signs, early_lines(pattern, signs), as_json=as_json)
+    emit(signs, rendered("early", pattern=pattern, signs=signs), as_json=as_json)
 
 
 def groups(
@@ -91,5 +91,5 @@ def groups(
     close = timedelta(seconds=o.seconds_of(within, "--within") or 0)
     with open_store(store) as opened:
         o.note_all(opened, "groups")
-        found = answer(opened, by=[by] if by else SHARED_BY, within=close, at_least=at_least)
-    emit(found, group_lines(found), as_json=as_json)
+        together = answer(opened, by=[by] if by else SHARED_BY, within=close, at_least=at_least)
+    emit(together, rendered("groups", groups=together), as_json=as_json)

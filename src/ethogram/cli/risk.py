@@ -1,4 +1,4 @@
-"""`ethogram assess`, `risk` and `subject`: the risk of runs, and where the subjects of a store stand."""
+"""`ethogram assess`, `store risk` and `store subject`: the risk of runs, and of the subjects of a store."""
 
 from __future__ import annotations
 
@@ -11,18 +11,17 @@ from typing import Annotated, Any
 import click
 
 from ..agents.hook import status as hook_status
-from ..app.analyze import analyze_gathered, load_library
+from ..app.analyze import analyze_gathered
 from ..app.judging.assess import assess_all, assessment_input
 from ..app.judging.risk import Muted, newest, risk_record, subject_risk, subject_risks
 from ..app.mute import mute
 from ..app.run_record import Run
 from ..app.runs import run_report
-from ..app.stored_events import note_looks, stored_name
 from ..app.subject import SubjectRowRecord, find_subject, subject_context
 from ..errors import BadInput
 from ..models.detection import STANDING
 from ..patterns.settings_check import check_patterns
-from ..report.risk import ranking_lines, risk_lines, subject_lines, subject_rows
+from ..report.rendering import rendered
 from ..report.wording import plural, printable
 from ..risk.assessment import Intervention
 from ..store import open_store
@@ -30,36 +29,19 @@ from ..store.records import SubjectRow
 from . import options as o
 from .output import Progress, emit, write_json, write_line, write_lines
 
+EFFECTS = {"went_on": "it went on", "open": "not known yet", "ended": "the run was over"}
+"""What followed an intervention."""
 FEW = 3
 """Assessments that are shown."""
-AsOfStore = Annotated[
-    str, o.opt("Evaluate as of this time (default: newest in store).", "--as-of", metavar="TIME")
-]
 
 
 def assess(
-    paths: o.Paths,
-    patterns: o.Patterns = o.NONE,
-    as_of: Annotated[
-        str, o.opt("Evaluate as of this time (default: end of run or newest).", metavar="TIME")
-    ] = "",
-    fail_on: o.FailOn = "",
+    options: Annotated[o.InputOptions, o.MATCHING],
     limit: Annotated[int, o.opt("Show this many; JSON has all.", metavar="N", min=1)] = FEW,
-    as_json: o.AsJson = False,
-    skip_bad: o.SkipBad = False,
-    config: o.Config = "",
-    source: o.Source = "",
-    scorers: o.Scorers = o.NONE,
-    run: o.RunOptions = o.NO_RUN,
-    parameters: o.Parameters = o.NONE,
-    plugins: o.Plugins = o.NONE,
 ) -> None:
     """Rank runs and histories by risk, and say what to do."""
-    options = o.InputOptions(
-        paths, as_of, config, source, skip_bad, scorers, parameters, fail_on, as_json, run
-    )
     moment, loaded = options.moment(), options.loaded()
-    settings, library = loaded.settings, load_library(patterns or None, loaded)
+    settings, library = loaded.settings, options.library(loaded)
     progress = Progress()
     gathered = options.gather(library, settings, progress)
     with o.held(gathered):
@@ -73,21 +55,14 @@ def assess(
                 analysis, events, library, settings, runs=runs, requested=moment, interventions=interventions
             )
             assessments = assess_all(looked)
-    if as_json:
+    if options.as_json:
         for assessment in assessments:
             write_json(assessment.to_dict())
     else:
         grave = [assessment for assessment in assessments if assessment.overall_risk > 0]
-        if not grave:
-            write_line(f"No detections that count in {plural(analysis.events, 'event')}.")
-        for index, assessment in enumerate(grave[:limit]):
-            if index:
-                write_line("")
-            write_lines(risk_lines(assessment, timed=assessment.source not in looked.context.untimed))
-        if len(grave) > limit:
-            write_line(f"\nand {len(grave) - limit:,} more with a lower risk (--limit)")
-        if grave and (rest := len(assessments) - len(grave)):
-            write_line(f"\n{plural(rest, 'run')} without detections that count")
+        counts = {"limit": limit, "rest": len(assessments) - len(grave), "events": analysis.events}
+        how = {"untimed": looked.context.untimed, "effects": EFFECTS}
+        write_lines(rendered("assess", grave=grave, **counts, **how))
     if settings.fail_on is not None and analysis.at_or_above(settings.fail_on):
         raise click.exceptions.Exit(o.FAIL)
 
@@ -114,23 +89,17 @@ def hook_interventions(runs: tuple[Run, ...]) -> dict[str, dict[str, list[Interv
 def risk(
     store: o.StoreUrl,
     subject: Annotated[str, o.arg("Select one subject (default: rank all).", "[SUBJECT]")] = "",
+    options: Annotated[o.InputOptions, "as_of as_json config"] = o.NO_INPUT,
     source: o.FromSource = "",
-    as_of: AsOfStore = "",
     without: Annotated[
         list[str], o.opt("Evaluate as if this detection did not exist.", "--without", metavar="DETECTION")
     ] = o.NONE,
     limit: Annotated[int, o.opt("List this many subjects; JSON has all.", metavar="N", min=1)] = 50,
-    as_json: o.AsJson = False,
-    config: o.Config = "",
-    key: o.KeyFile = "",
-    why: o.Why = "",
-    who: o.Who = "",
-    is_pseudonym: o.IsPseudonym = False,
+    look: o.LookOptions = o.NO_LOOK,
 ) -> None:
     """Show the risk of a subject and its causes, or rank all subjects."""
     if without and not subject:
         raise click.BadParameter("--without needs a SUBJECT")
-    options = o.InputOptions((), as_of, config, as_json=as_json)
     loaded, moment = options.loaded(), options.moment()
     check_patterns(loaded)
     settings, muted = loaded.settings, Muted(options.mutes(loaded), o.now())
@@ -138,23 +107,24 @@ def risk(
     with open_store(store) as opened, Progress().checking("adding up"):
         untimed = {known.name for known in opened.sources().values() if not known.timed}
         if subject:
-            person = o.whom(subject, is_pseudonym)
-            name = stored_name(opened, person, key)
-            note_looks(opened, "risk", [name], at=o.now(), who=who or o.user_name(), why=why, subject=person)
+            name = look.at(opened, "risk", subject)
             assessment = subject_risk(opened, name, **how, without=without)
         else:
             o.note_all(opened, "risk")
             risks = subject_risks(opened, **how)
     if not subject:
-        at = risks[0].composition.as_of if risks else None
-        emit((risk.to_dict() for risk in risks), ranking_lines(risks, at, limit), as_json=as_json)
+        emit(
+            (risk.to_dict() for risk in risks),
+            rendered("ranking", risks=risks, limit=limit),
+            as_json=options.as_json,
+        )
         return
-    if without and not as_json:
+    if without and not options.as_json:
         write_line(f"Without {', '.join(without)} and what depends on it:")
     emit(
         [risk_record(assessment)],
-        risk_lines(assessment, timed=assessment.source not in untimed),
-        as_json=as_json,
+        rendered("risk", assessment=assessment, untimed=untimed, effects=EFFECTS),
+        as_json=options.as_json,
     )
 
 
@@ -173,37 +143,26 @@ SORTS: dict[str, Callable[[SubjectRow, Counts], Any]] = {
 def subject(
     store: o.StoreUrl,
     name: Annotated[str, o.arg("Select one subject (default: list all).", "[SUBJECT]")] = "",
+    options: Annotated[o.InputOptions, "as_of patterns as_json config scorers parameters"] = o.NO_INPUT,
     source: o.FromSource = "",
-    as_of: AsOfStore = "",
-    patterns: o.Patterns = o.NONE,
     sort: Annotated[str, o.opt("Sort the list by name, events, last or detections.", metavar="BY")] = "name",
-    as_json: o.AsJson = False,
-    config: o.Config = "",
-    key: o.KeyFile = "",
-    why: o.Why = "",
-    who: o.Who = "",
-    is_pseudonym: o.IsPseudonym = False,
-    scorers: o.Scorers = o.NONE,
-    parameters: o.Parameters = o.NONE,
+    look: o.LookOptions = o.NO_LOOK,
 ) -> None:
     """Show where a subject stands, or list all subjects of a store."""
     if not name:
-        list_subjects(store, source, sort, as_json=as_json)
+        list_subjects(store, source, sort, as_json=options.as_json)
         return
-    options = o.InputOptions((), as_of, config, "", False, scorers, parameters, "", as_json)
     loaded = options.loaded()
     settings = loaded.settings
     with open_store(store) as opened:
-        person = o.whom(name, is_pseudonym)
-        stored, by = stored_name(opened, person, key), who or o.user_name()
-        note_looks(opened, "subject", [stored], at=o.now(), who=by, why=why, subject=person)
-        row = find_subject(opened, stored, source or None)
-        library = load_library(patterns or None, loaded)
+        row = find_subject(opened, look.at(opened, "subject", name), source or None)
+        library = options.library(loaded)
         at = options.moment() or newest(opened)
         context = subject_context(opened, row.source, row.name, at, library=library, settings=settings)
         how: dict[str, Any] = {"source": row.source, "as_of": at, "settings": settings}
         risk = subject_risk(opened, row.name, **how, muted=Muted(options.mutes(loaded), o.now()))
-    emit([replace(context, risk=risk.overall_risk)], subject_lines(context, risk), as_json=as_json)
+    lines = rendered("subject", context=context, risk=risk, standing=STANDING)
+    emit([replace(context, risk=risk.overall_risk)], lines, as_json=options.as_json)
 
 
 def list_subjects(store: str, source: str, sort: str, *, as_json: bool) -> None:
@@ -218,7 +177,7 @@ def list_subjects(store: str, source: str, sort: str, *, as_json: bool) -> None:
         (detection.source, detection.subject) for detection in detections if detection.status != "shadow"
     )
     rows.sort(key=lambda row: SORTS[sort](row, counts))
-    records = (
+    records = [
         SubjectRowRecord(
             source=row.source,
             subject=row.name,
@@ -229,5 +188,5 @@ def list_subjects(store: str, source: str, sort: str, *, as_json: bool) -> None:
             detections=counts[row.who],
         )
         for row in rows
-    )
-    emit(records, subject_rows(rows, counts, untimed), as_json=as_json)
+    ]
+    emit(records, rendered("subjects", rows=records), as_json=as_json)

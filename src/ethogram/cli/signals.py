@@ -2,29 +2,23 @@
 
 from __future__ import annotations
 
-import gzip
-import json
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from inspect import getdoc
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from .. import registry
 from ..errors import BadUsage, did_you_mean
 from ..models import INPUT_SCORER
 from ..patterns import catalogue
 from ..patterns.listing import AttributeRow, CategoryRow, EvaluatorRow, IndicatorRow, SignalRow, TableRow
-from ..report.scoring import comparison_lines
-from ..report.wording import aligned, plural, printable
+from ..report.rendering import rendered
+from ..report.wording import aligned, printable
 from ..signals.base import describe_range
 from . import options as o
-from .output import Progress, emit, write_line
-
-if TYPE_CHECKING:
-    pass
-
+from .output import Progress, emit
+from .scoring import AnswersFile, Budget, Sample, options_of
 
 # --- names ----------------------------------------------------------------------------------
 
@@ -136,51 +130,7 @@ def lexicon(as_json: o.AsJson = False) -> None:
         )
         for category in loaded.categories
     ]
-    lines = [
-        f"lexicon {loaded.version}, {sum(len(category.phrases) for category in loaded.categories)} phrases",
-        f"{'trait':<16}{'category':<24}{'phrases':>7}  {'per 10,000':>10}  precision",
-        *(
-            f"{row.trait:<16}{row.name:<24}{row.phrases:>7}  {row.hits_per_10000:>10g}  "
-            f"{row.right} of {row.sampled}"
-            for row in records
-        ),
-    ]
-    emit(records, lines, as_json=as_json)
-
-
-def measure_lexicon(
-    data: Annotated[Path, o.opt("Read conversations (*.jsonl, *.jsonl.gz) from here.", "--data")],
-    rate: Annotated[str, o.opt("Measure rates on this file.", "--rate")] = "moltbook_threads",
-) -> None:
-    """Count the hits of every category, and show some to judge.
-
-    Nothing is written: the messages stay where they are.
-    """
-    from ..lexicon.measure import measure
-
-    for measured in measure(_messages(data), rate):
-        head = f"{measured.category.trait} / {measured.category.name}: {measured.hits_per_10000:g} per 10,000"
-        write_line(f"{head}, {plural(measured.found, 'different text')}, {len(measured.samples)} shown")
-        for sample in measured.samples:
-            text = f"{sample.before}[[{sample.hit}]]{sample.after}"
-            write_line(printable(f"  {sample.file:<18} {' '.join(text.split())}"))
-        if measured.never:
-            write_line(printable(f"  never hit: {'; '.join(measured.never)}"))
-
-
-def _messages(folder: Path) -> Iterator[tuple[str, str]]:
-    """File and text of every turn in every conversation."""
-    paths = sorted([*folder.glob("*.jsonl"), *folder.glob("*.jsonl.gz")])
-    if not paths:
-        raise BadUsage(f"no conversations in {str(folder)!r}; name a folder with *.jsonl or *.jsonl.gz in it")
-    for path in paths:
-        name = path.name.partition(".")[0]
-        opener: Callable[..., Any] = gzip.open if path.suffix == ".gz" else open
-        with opener(path, "rt", encoding="utf-8", errors="replace") as stream:
-            for record in map(json.loads, stream):
-                for turn in record.get("turns", [record]) if isinstance(record, dict) else ():
-                    if isinstance(text := turn.get("text"), str):
-                        yield name, text
+    emit(records, rendered("lexicon", rows=records), as_json=as_json)
 
 
 # --- samples --------------------------------------------------------------------------------
@@ -218,12 +168,12 @@ def try_samples(
         known = [*registry.signals.names(), *registry.evaluators.names()]
         if name not in registry.evaluators:
             raise BadUsage(f"no signal or evaluator is named {name!r:.60}{did_you_mean(name, known)}")
-        evaluator = evaluator_of(settings, name, o.options_of(option))
+        evaluator = evaluator_of(settings, name, options_of(option))
         assert evaluator is not None
         for n, answer in enumerate(score(evaluator, texts), start=1):
             if isinstance(answer, Evaluation):
-                found = {sign.id: sign.confidence for sign in answer.indicators}
-                rows.append(SampleRow(name=name, number=n, scores={**answer.traits, **found}))
+                indicators = {sign.id: sign.confidence for sign in answer.indicators}
+                rows.append(SampleRow(name=name, number=n, scores={**answer.traits, **indicators}))
             else:
                 rows.append(SampleRow(name=name, number=n, reason=answer.reason))
     emit(rows, (_sample_line(row) for row in rows), as_json=as_json)
@@ -231,8 +181,8 @@ def try_samples(
 
 def _sample_line(row: Any) -> str:
     if row.scores is not None:
-        told = ", ".join(f"{name} {value:.2f}" for name, value in row.scores.items() if value)
-        return printable(f"{row.number}. {told or 'all 0'}")
+        scores = ", ".join(f"{name} {value:.2f}" for name, value in row.scores.items() if value)
+        return printable(f"{row.number}. {scores or 'all 0'}")
     if row.reason is not None or row.value is None:
         return printable(f"{row.number}. not measured{f': {row.reason}' if row.reason else ''}")
     return printable(f"{row.number}. {row.value}")
@@ -255,33 +205,27 @@ def compare(
     first: Annotated[str, o.arg("Name an evaluator, or `given` for scores in the data.", "A")],
     second: Annotated[str, o.arg("Name another one.", "B")],
     data: Annotated[list[str], o.opt("Read messages from these files.", "--data", metavar="PATH")],
-    patterns: o.Patterns = o.NONE,
+    options: Annotated[o.InputOptions, "patterns as_json skip_bad config source plugins"] = o.NO_INPUT,
     option_a: Annotated[list[str], o.opt("Set an option of A.", "--option-a", metavar="NAME=VALUE")] = o.NONE,
     option_b: Annotated[list[str], o.opt("Set an option of B.", "--option-b", metavar="NAME=VALUE")] = o.NONE,
-    as_json: o.AsJson = False,
-    skip_bad: o.SkipBad = False,
-    config: o.Config = "",
-    source: o.Source = "",
-    budget: o.Budget = None,
-    sample: o.Sample = None,
-    answers: o.AnswersFile = "",
-    plugins: o.Plugins = o.NONE,
+    budget: Budget = None,
+    sample: Sample = None,
+    answers: AnswersFile = "",
 ) -> None:
     """Compare two evaluators on the same messages."""
-    from ..app.analyze import load_library
     from ..app.evaluation.agreement import compared, side_of, supplied_side
     from ..app.evaluation.questions import Sampling
     from ..app.evaluation.scoring import evaluator_of, paying_for
 
-    options = o.InputOptions(data, config=config, source=source, skip_bad=skip_bad, as_json=as_json)
+    options = replace(options, paths=data)
     loaded, progress = options.loaded(), Progress()
-    settings, library = loaded.settings, load_library(patterns or None, loaded)
+    settings, library = loaded.settings, options.library(loaded)
     if answers:
         settings = replace(settings, answers=answers)
     pair = []
     for name, texts in ((first, option_a), (second, option_b)):
         # Made before anything is read, so that a mistake shows at once.
-        evaluator = None if name == INPUT_SCORER else evaluator_of(settings, name, o.options_of(texts))
+        evaluator = None if name == INPUT_SCORER else evaluator_of(settings, name, options_of(texts))
         if evaluator is None and name != INPUT_SCORER:
             raise BadUsage(f"{name!r:.40} scores nothing; name an evaluator, or `given`")
         pair.append(evaluator)
@@ -299,4 +243,4 @@ def compare(
                 sides.append(side_of(batch.events, evaluator, sampling, paying))
     with progress.checking("comparing"):
         record = compared(sides[0], sides[1], library, settings)
-    emit([record], comparison_lines(record), as_json=as_json)
+    emit([record], rendered("comparison", **record), as_json=options.as_json)

@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-import json
-import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import click
 
-from ..errors import BadUsage
+from ..errors import BadUsage, did_you_mean
 from ..files.sqlite import create
-from ..report.stores import copied_lines, imported_lines, info_lines, mentions_line, purged_lines
+from ..report.rendering import rendered
 from ..report.wording import plural
 from ..store import Store, open_store
-from ..store.records import TALK_SOURCES, Purged
+from ..store.records import COUNTED, TALK_SOURCES, Purged
 from ..usage.pseudonym import read_keys
 from ..usage.tables import Removed
 from . import options as o
-from .output import Progress, emit, write_json, write_line
+from .output import Progress, Target, emit, json_line, write_json, write_line, write_text
 
 if TYPE_CHECKING:
     from ..app.evaluation.scoring import Evaluate, Evaluated
@@ -41,28 +39,29 @@ UNCLEAN = 1
 
 
 def import_files(
-    paths: o.Paths,
+    options: Annotated[o.InputOptions, o.READING],
     store: o.StoreUrl,
-    skip_bad: o.SkipBad = False,
     keep_text: Annotated[bool, o.opt("Store the texts of events too.", "--keep-text")] = False,
     pseudonyms: Annotated[str, o.opt("Replace names by this key, and drop texts.", metavar="KEYFILE")] = "",
-    as_json: o.AsJson = False,
-    config: o.Config = "",
-    source: o.Source = "",
 ) -> None:
     """Import events into a store; all of them or none.
 
     After an interruption, the same command continues where it stopped.
     """
-
-    options = o.InputOptions(paths, config=config, source=source, skip_bad=skip_bad, as_json=as_json)
     if pseudonyms:
         read_keys(pseudonyms)
         if o.is_file(store):
             create(o.path_of(store))  # a new file that only its owner may read
     with open_store(store, create=True) as opened:
         done = run_import(opened, options, options.settings(), keep_text=keep_text, pseudonyms=pseudonyms)
-    emit([done], imported_lines(done), as_json=as_json)
+    emit([done], rendered("import", done=done, near=near_signal), as_json=options.as_json)
+
+
+def near_signal(name: str) -> str:
+    """A question whether a column was meant to be a signal; '' where none has a similar name."""
+    from ..patterns.catalogue import load_vocabulary
+
+    return did_you_mean(name, load_vocabulary().signals)
 
 
 def run_import(
@@ -165,7 +164,7 @@ def info(store: o.StoreUrl, as_json: o.AsJson = False) -> None:
     """Show what is in a store."""
     with open_store(store) as opened:
         contents = opened.info()
-    emit([contents], info_lines(contents), as_json=as_json)
+    emit([contents], rendered("store_info", info=contents, counted=COUNTED), as_json=as_json)
 
 
 # --- export ---------------------------------------------------------------------------------
@@ -194,12 +193,13 @@ def export(
         if form == FORMATS[0]:
             rows = opened.subjects(name, source or None) if subject or source else None
             events = opened.events(None if rows is None else [row.who for row in rows])
-            lines = ({"source": event.source, **event.to_dict()} for event in events)
+            lines = (json_line({"source": event.source, **event.to_dict()}) for event in events)
             if output:
-                write_line(f"{plural(_write_lines(lines, output), 'event')} written to {output}.")
+                done = Target("--output", output, new=True).write(lines)
+                write_line(f"{plural(done, 'event')} written to {output}.")
             else:
                 for line in lines:
-                    write_json(line)
+                    write_text(line)
             return
         from ..app.moving import export_neo4j, export_parquet
 
@@ -215,24 +215,6 @@ def export(
             raise BadUsage(f"{output} cannot be written: {error.strerror or error}") from None
 
 
-def _write_lines(lines: Iterator[dict[str, Any]], output: str) -> int:
-    """Write a new file of JSON lines that only its owner may read; return how many."""
-    count = 0
-    try:
-        with open(output, "x", encoding="utf-8", opener=_private) as file:
-            for count, line in enumerate(lines, 1):  # noqa: B007
-                file.write(json.dumps(line, ensure_ascii=False) + "\n")
-    except FileExistsError:
-        raise BadUsage(f"{output} exists: expected the path of a new file") from None
-    except OSError as error:
-        raise BadUsage(f"{output} cannot be written: {error.strerror or error}") from None
-    return count
-
-
-def _private(path: str, flags: int) -> int:
-    return os.open(path, flags, 0o600)
-
-
 def copy(
     origin: Annotated[str, o.arg("Copy this store.", "FROM")],
     target: Annotated[str, o.arg("Copy into this new store.", "TO")],
@@ -244,44 +226,38 @@ def copy(
     with open_store(origin) as opened, open_store(target, create=True) as new:
         o.note_all(opened, "copy")
         done = copy_store(opened, new)
-    emit([done], copied_lines(done), as_json=as_json)
+    emit([done], rendered("copy", done=done), as_json=as_json)
 
 
 def export_subject(
     store: o.StoreUrl,
     subject: Annotated[str, o.opt("Name the subject.", metavar="ID")],
     source: o.FromSource = "",
-    key: o.KeyFile = "",
-    why: o.Why = "",
-    who: o.Who = "",
-    is_pseudonym: o.IsPseudonym = False,
+    look: o.LookOptions = o.NO_LOOK,
 ) -> None:
     """Write everything a store has about one subject, for that person."""
     from .usage import open_tracker
 
-    person = o.whom(subject, is_pseudonym)
     if not o.is_usage(store):
-        for record in subject_records(store, person, source, key, who or o.user_name(), why):
+        for record in subject_records(store, subject, source, look):
             write_json(record)
         return
-    with open_tracker(store, key, who) as tracker:
-        for record in tracker.export(person, why or None):
+    with open_tracker(store, look.key, look.who) as tracker:
+        for record in tracker.export(look.person(subject), look.why or None):
             write_json(record)
 
 
-def subject_records(
-    store: str, subject: str, source: str, key: str, who: str, why: str
-) -> Iterator[dict[str, Any]]:
+def subject_records(store: str, subject: str, source: str, look: o.LookOptions) -> Iterator[dict[str, Any]]:
     """Events, detections, verdicts and conversations of a subject, and who looked at them."""
-    from ..app.stored_events import note_looks, stored_name, stored_source
+    from ..app.stored_events import stored_name, stored_source
 
     with open_store(store) as opened:
-        name = stored_name(opened, subject, key)
-        of = stored_source(opened, source, key) or None
+        name = stored_name(opened, look.person(subject), look.key)
+        of = stored_source(opened, source, look.key) or None
         rows = [row.who for row in (*opened.subjects(name, of), *opened.detected_subjects(name, of))]
         states = opened.states_of(name) if source in ("", *TALK_SOURCES) else []
         action = "export" if rows or states else "unknown"
-        note_looks(opened, action, [name], at=o.now(), who=who, why=why, subject=subject)
+        look.note(opened, action, [name], subject)
         for event in opened.events(rows) if rows else ():
             yield {"source": event.source, **event.to_dict()}
         detections = opened.detections(subjects=rows) if rows else []
@@ -303,10 +279,7 @@ def purge(
     before: Annotated[str, o.opt("Remove everything before this time.", metavar="TIME")] = "",
     redact: o.Redact = False,
     source: o.FromSource = "",
-    key: o.KeyFile = "",
-    why: o.Why = "",
-    who: o.Who = "",
-    is_pseudonym: o.IsPseudonym = False,
+    look: o.LookOptions = o.NO_LOOK,
     as_json: o.AsJson = False,
 ) -> None:
     """Remove a subject or old events permanently from a store.
@@ -314,7 +287,7 @@ def purge(
     What others wrote stays. Where it mentions the subject's id, it is counted, and --redact replaces it. The
     audit records that something was removed, not who.
     """
-    from ..app.stored_events import note_looks, stored_name, stored_source
+    from ..app.stored_events import stored_name, stored_source
     from .usage import open_tracker
 
     if not subject and not before:
@@ -323,23 +296,23 @@ def purge(
         raise BadUsage("--source needs --subject")
     if redact and (before or not subject):
         raise BadUsage("--redact needs --subject, and excludes --before")
-    person, end, mentions = o.whom(subject, is_pseudonym), o.moment(before, "--before"), list[str]()
+    person, end = look.person(subject), o.moment(before, "--before")
+    mentions: Mapping[str, int] = {}
     done: Removed | Purged
     if o.is_usage(store):
-        with open_tracker(store, key, who) as tracker:
-            done = tracker.purge(person or None, end, why or None)
+        with open_tracker(store, look.key, look.who) as tracker:
+            done = tracker.purge(person or None, end, look.why or None)
         events = plural(done.events, "event") + (" before that time" if before else "")
         removed = f"{plural(done.people, 'person')} and {events}"
     else:
         with open_store(store) as opened:
-            name = stored_name(opened, person, key) if subject else ""
-            whose = (stored_source(opened, source, key), name) if source else name or None
-            looker = who or o.user_name()
-            note_looks(opened, "purge", [None], at=o.now(), who=looker, why=why, subject=person)
+            name = stored_name(opened, person, look.key) if subject else ""
+            whose = (stored_source(opened, source, look.key), name) if source else name or None
+            look.note(opened, "purge", [None], subject)
             done = opened.purge(subject=whose, before=end, redact=redact)
         more = f", {plural(done.states, 'conversation state')}" if done.states else ""
         removed = f"{plural(done.events, 'event')} and {plural(done.detections, 'detection')}{more}"
-        mentions = [mentions_line(done.mentions, done.placeholder)] if done.mentions else []
-    emit([done], [*purged_lines(removed, is_clean=done.clean), *mentions], as_json=as_json)
+        mentions = done.mentions
+    emit([done], rendered("purge", done=done, removed=removed, mentions=mentions), as_json=as_json)
     if not done.clean:
         raise click.exceptions.Exit(UNCLEAN)

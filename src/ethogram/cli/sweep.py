@@ -10,7 +10,6 @@ from typing import Annotated
 
 import click
 
-from ..app.analyze import load_library
 from ..app.judging.accuracy import with_probabilities as calibrated
 from ..app.judging.verdicts import settle
 from ..app.stored_events import note_looks
@@ -22,51 +21,48 @@ from ..config import Settings
 from ..errors import BadUsage
 from ..models.mute import Mute
 from ..patterns.library import Library
-from ..report.coverage import scored_line, untrusted_lines
+from ..report.coverage import untrusted_lines
 from ..report.text import sweep_parts
-from ..report.wording import plural
+from ..report.wording import plural, scored_line
 from ..store import Store, open_store
 from ..store.records import Change
 from . import options as o
 from .errors import warn
 from .export import Exports, Sink, sinks_of
 from .output import Progress, flush, show, write_json, write_line
+from .scoring import NO_SCORING, ScoringOptions
 
 
 def sweep(
     store: o.StoreUrl,
-    patterns: o.Patterns = o.NONE,
+    options: Annotated[
+        o.InputOptions, "patterns fail_on as_json config scorers parameters plugins"
+    ] = o.NO_INPUT,
     every: Annotated[str, o.opt("Repeat after this long, like 1h.", metavar="DURATION")] = "",
     since: Annotated[str, o.opt("Include everybody with an event since then.", metavar="TIME")] = "",
     min_events: Annotated[int, o.opt("Skip subjects with fewer events.", min=1)] = 1,
     as_of: o.AsOfNow = "",
-    fail_on: o.FailOn = "",
-    as_json: o.AsJson = False,
     verbose: o.Verbose = False,
     exports: Exports = o.NONE,
-    config: o.Config = "",
     reset_clock: Annotated[
         bool, o.opt("Forget sweeps recorded ahead of the clock.", "--reset-clock")
     ] = False,
     inside: Annotated[bool, o.opt("Match in Neo4j; read only subjects with matches.", "--inside")] = False,
-    scorers: o.Scorers = o.NONE,
     evaluator: Annotated[
         str, o.opt("Score stored texts first: local, openai, ...", metavar="NAME", panel=o.SCORING)
     ] = "",
-    scoring: o.ScoringOptions = o.NO_SCORING,
-    parameters: o.Parameters = o.NONE,
-    plugins: o.Plugins = o.NONE,
+    scoring: ScoringOptions = NO_SCORING,
     jobs: o.Jobs = None,
 ) -> None:
     """Check subjects with something new in a store; report changes once."""
-    options = o.InputOptions((), as_of, config, "", False, scorers, parameters, fail_on, as_json)
+    options, as_json = replace(options, as_of=as_of), options.as_json
     loaded, pause = options.loaded(), o.seconds_of(every, "--every")
     settings = loaded.settings
     if pause is not None and pause <= 0:
         raise BadUsage("invalid --every: expected more than 0 seconds")
     if pause and as_of:
         raise BadUsage("--every and --as-of exclude each other")
-    library = load_library(patterns or None, loaded)
+    library = options.library(loaded)
     sinks = list(sinks_of(exports))
     with open_store(store) as opened:
         if sinks and opened.private() is not None:
@@ -118,7 +114,7 @@ def scored(
     library: Library,
     settings: Settings,
     evaluator: str,
-    scoring: o.ScoringOptions,
+    scoring: ScoringOptions,
 ) -> tuple[Settings, float]:
     """The settings with the evaluator's scores counting, after it scored what is new; and what that cost.
 

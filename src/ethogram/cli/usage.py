@@ -16,14 +16,7 @@ import click
 
 from ..errors import BadUsage
 from ..models import Event, format_time, moment
-from ..report.stores import (
-    look_line,
-    news_lines,
-    not_judged_lines,
-    people_and_events,
-    recorded_lines,
-    usage_lines,
-)
+from ..report.rendering import rendered
 from ..report.wording import plural, printable
 from ..store import open_store
 from ..usage import fuse
@@ -44,11 +37,10 @@ from ..usage.records import (
 from ..usage.rotation import rotate
 from ..usage.settings import Settings as Limits
 from ..usage.signals import Looked
-from ..usage.tables import Removed as Gone
 from ..usage.tracker import UsageTracker
 from . import options as o
 from .errors import warn
-from .output import Progress, emit, flush, write_json, write_line, write_lines, write_text
+from .output import Progress, Target, emit, flush, write_json, write_line, write_lines, write_text
 
 if TYPE_CHECKING:
     from ..config import Settings
@@ -81,15 +73,12 @@ def measured_by(settings: Settings) -> dict[str, Any]:
 
 
 def record(
-    paths: o.Paths,
+    options: Annotated[o.InputOptions, "paths! as_json skip_bad config"],
     store: o.UsageStore,
     key: o.KeyFile = "",
     keep: Annotated[str, o.opt("Store events, or aggregates alone (new stores).", metavar="WHAT")] = "",
     retention: Annotated[str, o.opt("Delete after this long, like 90d.", metavar="DURATION")] = "",
     time_zone: Annotated[str, o.opt("Use this time zone where events name none.", metavar="ZONE")] = "",
-    skip_bad: o.SkipBad = False,
-    config: o.Config = "",
-    as_json: o.AsJson = False,
 ) -> None:
     """Record the events of files; all of them or none.
 
@@ -106,7 +95,6 @@ def record(
     }
     if how["retention"] is not None and not 86_400 <= how["retention"] < 1e10:
         raise BadUsage(f"invalid --retention {retention!r:.40}: expected one day or more, like 90d")
-    options = o.InputOptions(paths, config=config, skip_bad=skip_bad, as_json=as_json)
     settings, progress = options.settings(), Progress()
     keys = new_keys()
 
@@ -146,15 +134,9 @@ def record(
     }
     removed = Removed(gone.people, gone.events)
     days = math.ceil((newest - min(times, default=newest)) / DAY) + 1
-    lines = [*recorded_lines(done, store, retention_days, days), *removed_lines(gone)]
-    emit([UsageRecorded(store=store, **done, removed=removed)], lines, as_json=as_json)
-
-
-def removed_lines(gone: Removed | Gone) -> list[str]:
-    """What was older than the retention; nothing where nothing was."""
-    if not gone.people and not gone.events:
-        return []
-    return [f"Removed after the retention period: {people_and_events(gone.people, gone.events)}"]
+    recorded = UsageRecorded(store=store, **done, removed=removed)
+    how = {"removed": removed, "retention_days": retention_days, "days": days}
+    emit([recorded], rendered("usage_record", done=recorded, **how), as_json=options.as_json)
 
 
 # --- signals and sweep ----------------------------------------------------------------------
@@ -163,11 +145,8 @@ def removed_lines(gone: Removed | Gone) -> list[str]:
 def signals(
     subject: Annotated[str, o.arg("Name the person.", "SUBJECT")],
     store: o.UsageStore,
-    key: o.KeyFile = "",
     as_of: o.AsOfNow = "",
-    why: o.Why = "",
-    who: o.Who = "",
-    is_pseudonym: o.IsPseudonym = False,
+    look: o.LookOptions = o.NO_LOOK,
     region: Region = "",
     score: Annotated[
         list[str], o.opt("Add a content score, like text=0.4.", "--score", metavar="NAME=NUMBER")
@@ -187,21 +166,15 @@ def signals(
     is_fused = bool(score) or crisis is not None
     if is_fused:
         fuse(scores, **how)  # a bad score is reported before anybody is looked at
-    with open_tracker(store, key, who, **measured_by(settings)) as tracker:
-        result = tracker.signals(o.whom(subject, is_pseudonym), at, why or None)
+    with open_tracker(store, look.key, look.who, **measured_by(settings)) as tracker:
+        result = tracker.signals(look.person(subject), at, look.why or None)
     whole = fuse({**scores, "behaviour": result.for_fusion}, **how) if is_fused else None
     if as_json:
         values = result.values()
         write_json(UsageSignalsRecord(subject=subject, as_of=at, values=values, fused=whole, helpline=line))
         return
-    if result.is_known:
-        write_lines(usage_lines(subject, result))
-    else:
-        write_line(f"{printable(subject)}: nobody of that name was recorded in {printable(store)}")
-    if whole is not None:
-        write_line(f"Together with content scores: {whole.score or 0:.2f}. {whole.sentence}")
-    if line is not None and (result.at_severity("low") or (whole is not None and whole.is_crisis)):
-        write_line(f"To offer ({line.region}): {line.text}")
+    how = {"subject": subject, "store": store}
+    write_lines(rendered("usage_signals", result=result, fused=whole, helpline=line, **how))
 
 
 def parse_scores(texts: Sequence[str]) -> dict[str, float]:
@@ -256,7 +229,7 @@ def sweep(
         gone = Removed(0, 0) if is_old else tracker.tidy(at)
         for news in tracker.sweep(at, subjects=ids, why=why or None, tidy=not is_old, looked=looked):
             severities[news.severity] += 1
-            emit([news.to_dict()], news_lines(news), as_json=as_json)
+            emit([news.to_dict()], rendered("usage_news", news=news), as_json=as_json)
             # Only what the reader has received counts as reported.
             flush()
     if as_json:
@@ -264,11 +237,8 @@ def sweep(
         not_judged = dict(sorted(looked.not_judged.items()))
         write_json(UsageSweep(at, people, removed, looked.people, not_judged, line))
     else:
-        has_news = any(severities.values())
-        write_lines([*([] if has_news else ["No changes."]), *not_judged_lines(looked)])
-        if line is not None and has_news:
-            write_line(f"To offer ({line.region}): {line.text}")
-        write_lines(removed_lines(gone))
+        how = {"has_news": any(severities.values()), "looked": looked, "helpline": line, "removed": gone}
+        write_lines(rendered("usage_sweep", **how))
     if fail_on and any(severities[severity] for severity in SEVERITIES[SEVERITIES.index(fail_on) :]):
         raise click.exceptions.Exit(o.FAIL)
 
@@ -303,20 +273,14 @@ def audit(
         with open_store(store) as opened:
             name = None if person is None else stored_name(opened, person, key)
             looks = [look.to_dict() for look in opened.looks(name)]
-    emit(looks, map(look_line, looks), as_json=as_json)
+    emit(looks, rendered("audit", looks=looks), as_json=as_json)
 
 
 def info(store: o.UsageStore, key: o.KeyFile = "", as_json: o.AsJson = False) -> None:
     """Show what is in a store of usage."""
     with open_tracker(store, key, "") as tracker:
         contents = tracker.info()
-    what = "events" if contents["keep"] == "events" else "aggregates alone"
-    counts = people_and_events(contents["people"], contents["events"])
-    lines = [
-        f"{counts}, {plural(contents['looks'], 'audit line')}",
-        f"  stores {what} for {contents['retention_days']:g} days; keys: {contents['keys']}",
-    ]
-    emit([contents], lines, as_json=as_json)
+    emit([contents], rendered("usage_info", info=contents), as_json=as_json)
 
 
 # --- keys -----------------------------------------------------------------------------------
@@ -369,14 +333,12 @@ def _report_key(what: str, file: str, keys: int, *, as_json: bool) -> None:
 
 
 def cohort(
+    options: Annotated[o.InputOptions, "as_json skip_bad config"] = o.NO_INPUT,
     data: Annotated[list[str], o.opt("Learn from these files or stores.", "--from", metavar="PATH")] = o.NONE,
     out: Annotated[str, o.opt("Write the table to FILE (default: print it).", metavar="FILE")] = "",
     version: Annotated[int, o.opt("Number the version, 2 or above.")] = 2,
     source: Annotated[str, o.opt("Describe where the figures come from.", "--source", metavar="TEXT")] = "",
     date: Annotated[str, o.opt("Date the table, like 2026-01-31.", metavar="DAY")] = "",
-    as_json: o.AsJson = False,
-    skip_bad: o.SkipBad = False,
-    config: o.Config = "",
 ) -> None:
     """Learn usual use from at least twenty people, as figures of all."""
     from ..app.cohort import cohort_from, is_database, stored_events
@@ -385,27 +347,21 @@ def cohort(
 
     if not data:
         raise click.BadParameter("name the events to learn from: --from PATH")
-    options = o.InputOptions(data, config=config, skip_bad=skip_bad, as_json=as_json)
     settings = options.settings()
     origin = source or f"learnt from {plural(len(data), 'path')}"
     stores = [path for path in data if is_database(Path(path))]
     events: Sequence[Event] = ()
     if files := [path for path in data if path not in stores]:
         limits = InputLimits(**settings.limits)
-        batch = read_events(files, skip_bad=skip_bad, limits=limits, latest=o.latest_of(settings))
+        batch = read_events(files, skip_bad=options.skip_bad, limits=limits, latest=o.latest_of(settings))
         options.report_bad(batch)
         events = batch.events
     everything = chain(events, *(stored_events(path, o.now(), o.user_name()) for path in stores))
     made = cohort_from(everything, version=version, source=origin, date=date, settings=settings)
     text = format_cohort(made)
     if out:
-        if Path(out).exists():
-            raise BadUsage(f"{out!r:.200} already exists: versions never change, so name another file")
-        try:
-            Path(out).write_text(text, encoding="utf-8", newline="\n")
-        except OSError as error:
-            raise BadUsage(f"{out!r:.200} cannot be written: {error.strerror or error}") from None
-    if as_json:
+        Target("--out", out, new=True).write([text])  # versions never change
+    if options.as_json:
         write_json(UsageCohort(cohort=made, file=out or None))
     elif out:
         write_line(printable(f"version {version} from {plural(made.people, 'person')}: {out}"))

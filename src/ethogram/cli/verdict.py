@@ -1,4 +1,4 @@
-"""`ethogram verdict`, `accuracy` and `learn`: judge detections, and what patterns learn from that."""
+"""`ethogram verdict`, `patterns accuracy` and `patterns learn`: judge detections, and learn from verdicts."""
 
 from __future__ import annotations
 
@@ -17,27 +17,21 @@ from ..config import Loaded, Settings
 from ..config.learned import read_changes
 from ..config.settings import learning_in
 from ..errors import BadPattern, BadUsage
+from ..report.rendering import rendered
 from ..report.text import detection_parts
-from ..report.verdicts import (
-    NO_VERDICTS,
-    accuracy_lines,
-    calibration_lines,
-    change_line,
-    lesson_lines,
-    verdict_line,
-)
-from ..report.wording import plural, printable, stamp
+from ..report.verdicts import NO_VERDICTS, plot
+from ..report.wording import plural, stamp
 from ..risk.changes import Change
 from ..risk.proposal import NoProposal, Proposal
 from ..store import Store, open_store
 from . import options as o
-from .output import Progress, Writable, emit, show, write_json, write_line, write_lines, write_page
+from .output import Progress, Target, Writable, emit, show, write_json, write_line, write_lines
 
 
 def verdict(
     store: o.StoreUrl,
     detection: Annotated[str, o.arg("Name a detection by its id.", "[DETECTION]")] = "",
-    said: Annotated[str, o.arg("Judge it: confirmed or false_alarm (default: list).", "[VERDICT]")] = "",
+    word: Annotated[str, o.arg("Judge it: confirmed or false_alarm (default: list).", "[VERDICT]")] = "",
     missed: Annotated[str, o.opt("Report a missed detection of PATTERN.", metavar="PATTERN")] = "",
     correct_silence: Annotated[
         str, o.opt("Confirm that PATTERN rightly did not match.", metavar="PATTERN")
@@ -59,7 +53,7 @@ def verdict(
     as_json: o.AsJson = False,
 ) -> None:
     """Judge a detection, report a missed one, or confirm a silence."""
-    is_list = listed or bool(detection and not said)
+    is_list = listed or bool(detection and not word)
     if [bool(each) for each in (detection, missed, correct_silence, file, second, listed)].count(True) != 1:
         raise BadUsage(
             "expected exactly one of DETECTION confirmed, DETECTION false_alarm, --missed PATTERN, "
@@ -80,8 +74,7 @@ def verdict(
             if detection:
                 judging.find_detection(opened, detection)
             known = opened.verdicts(detection or None)
-            lines = [verdict_line(each) for each in known] or ["no verdicts"]
-            emit((each.to_dict() for each in known), lines, as_json=as_json)
+            emit(known, rendered("verdicts", verdicts=known, note=""), as_json=as_json)
             return
         note_looks(opened, "verdict", [None], at=o.now(), who=judge, why=why, subject=subject or None)
         if file:
@@ -99,12 +92,12 @@ def verdict(
                     first, last = (stored_event(opened, event, key) for event in (first, last))
                 where = stored_source(opened, source, key)
                 of = judging.NonDetection(missed or correct_silence, name, first, last, where)
-            word = said or ("missed" if missed else "correct_silence")
+            word = word or ("missed" if missed else "correct_silence")
             judged = judging.VerdictInput(word, judge, when, of, why, blind)
             checked = judging.check_verdict(opened, judged, settings, now=o.now())
             added = judging.save_verdicts(opened, [checked]).added
-            line = verdict_line(checked) + ("" if added else "  (already known)")
-            emit([checked.to_dict()], [line], as_json=as_json)
+            note = "" if added else "  (already known)"
+            emit([checked], rendered("verdicts", verdicts=[checked], note=note), as_json=as_json)
         settled = judging.settle(opened, settings, o.now())
     if settled and not as_json:
         days = learning_in(settings)["history_retention_days"]
@@ -155,15 +148,18 @@ def accuracy(
             blind = verdicts.agreement(pattern or None, store=opened, blind=True)
     if not calibration:
         records: list[Writable] = [*rows, agreement_record(pattern or None, together, blind)]
-        lines = accuracy_lines(rows, together, blind) if rows else [NO_VERDICTS]
+        lines = rendered("accuracy", rows=rows, together=together, blind=blind, nothing=NO_VERDICTS)
         emit(records, lines, as_json=as_json)
         return
     if html:
         from ..report.html import calibration_page
 
-        write_page(html, calibration_page(calibrated))
-    lines = [line for row in calibrated for line in calibration_lines(row)] or [NO_VERDICTS]
-    emit(calibrated, lines, as_json=as_json)
+        Target("--html", html).write([calibration_page(calibrated)])
+    emit(
+        calibrated,
+        rendered("calibration", calibrated=calibrated, plot=plot, nothing=NO_VERDICTS),
+        as_json=as_json,
+    )
 
 
 # --- learn -------------------------------------------------------------------------------------
@@ -196,12 +192,7 @@ def learn(
             for number, change in enumerate(read_changes(loaded.learned), start=1)
             if not pattern or change.pattern == pattern
         ]
-        lines = [
-            f"{change.number}  {stamp(change.at)}  {change_line(change)}"
-            + (f", undoes {change.undoes}" if change.undoes else "")
-            for change in changes
-        ]
-        emit(changes, lines or ["nothing learned yet"], as_json=as_json)
+        emit(changes, rendered("changes", changes=changes), as_json=as_json)
         return
     if undo:
         report_change(learning.undo(pattern, loaded, by=judge, at=o.now()), loaded, as_json=as_json)
@@ -245,15 +236,14 @@ def propose(
         if change is not None:
             write_json(change.to_dict())
         return
-    write_lines(lesson_lines(lesson, at))
-    if not_changed is not None:
-        write_line(f"  not applied automatically: {not_changed}")
-    elif change is not None:
+    # Saved results are reused until a fifth of the verdicts is new.
+    known = f" (from {stamp(lesson.at)}; tried again when a fifth of verdicts is new)"
+    since = "" if lesson.at == at else known
+    write_lines(rendered("proposal", lesson=lesson, since=since, not_changed=not_changed))
+    if change is not None:
         report_change(change, loaded, as_json=False)
 
 
 def report_change(change: Change, loaded: Loaded, *, as_json: bool) -> None:
     """Report a change that was just made."""
-    what = "undone" if change.undoes else "changed"
-    line = f"{what}: {change_line(change)}, in {printable(str(loaded.learned))}"
-    emit([change.to_dict()], [line], as_json=as_json)
+    emit([change], rendered("changes", changes=[change], file=loaded.learned), as_json=as_json)

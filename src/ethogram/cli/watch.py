@@ -16,7 +16,6 @@ from typing import Annotated
 
 import click
 
-from ..app.analyze import load_library
 from ..app.consuming import Consumer, EventWriter, Refused, Sweeps
 from ..app.evaluation.questions import Interrupts
 from ..app.following import Follower, Look
@@ -35,6 +34,7 @@ from . import options as o
 from .errors import warn
 from .export import Exports, Sink, sinks_of
 from .output import Progress, flush, write_json, write_line
+from .scoring import NO_SCORING, ScoringOptions
 
 EVERY = "1s"
 SHARE = 4
@@ -51,8 +51,10 @@ REJECTED = "rejected.jsonl"
 
 def watch(
     paths: Annotated[list[str], o.arg("Follow these files or folders, or one stream.", "PATH|URL")],
-    patterns: o.Patterns = o.NONE,
-    as_json: o.AsJson = False,
+    options: Annotated[
+        o.InputOptions,
+        "patterns as_json fail_on skip_bad config source scorers run parameters plugins",
+    ] = o.NO_INPUT,
     command: Annotated[
         str, o.opt("Run this for each detection; its JSON is on stdin.", metavar="CMD", panel=o.OUTPUT)
     ] = "",
@@ -72,18 +74,10 @@ def watch(
         str, o.opt("Exit after this long without a change, like 30s.", metavar="DURATION")
     ] = "",
     every: Annotated[str, o.opt("Look for changes this often.", metavar="DURATION")] = EVERY,
-    fail_on: o.FailOn = "",
-    skip_bad: o.SkipBad = False,
-    config: o.Config = "",
-    source: o.Source = "",
-    scorers: o.Scorers = o.NONE,
     evaluator: Annotated[
         str, o.opt("Score flagged messages first: local, openai, ...", metavar="NAME", panel=o.SCORING)
     ] = "",
-    scoring: o.ScoringOptions = o.NO_SCORING,
-    run: o.RunOptions = o.NO_RUN,
-    parameters: o.Parameters = o.NONE,
-    plugins: o.Plugins = o.NONE,
+    scoring: ScoringOptions = NO_SCORING,
 ) -> None:
     """Follow growing files or a stream; report detections as they happen.
 
@@ -103,9 +97,8 @@ def watch(
     if pause <= 0:
         raise BadUsage("invalid --every: expected more than 0 seconds")
     sinks = [*_sinks(command, webhook), *sinks_of(exports)]
-    options = o.InputOptions(paths, "", config, source, skip_bad, scorers, parameters, fail_on, as_json, run)
-    loaded = options.loaded()
-    settings, library = loaded.settings, load_library(patterns or None, loaded)
+    loaded, as_json = options.loaded(), options.as_json
+    settings, library = loaded.settings, options.library(loaded)
     mutes, progress = options.mutes(loaded), Progress()
     with open_store(store, create=True) if store else nullcontext() as opened, Interrupts() as interrupts:
         if opened is not None and opened.private() is not None:
@@ -127,7 +120,7 @@ def watch(
             library,
             settings,
             store=opened,
-            skip_bad=skip_bad,
+            skip_bad=options.skip_bad,
             mutes=mutes,
             scoring=lambda spent: scoring.less(spent).make(evaluator, settings, library, progress),
         )

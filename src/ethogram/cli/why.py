@@ -20,21 +20,14 @@ from .output import Progress, show, write_json
 def why(
     pattern: Annotated[str, o.arg("Name a pattern or its file.", "PATTERN")],
     subject: Annotated[str, o.arg("Name the subject.", "SUBJECT")],
-    paths: o.Paths,
+    options: Annotated[
+        o.InputOptions, "paths! as_of as_json skip_bad config source scorers parameters plugins"
+    ],
     at: Annotated[str, o.opt("Explain at the event with this id.", metavar="EVENT")] = "",
     target: Annotated[str, o.opt("Select histories towards this target.", metavar="NAME")] = "",
     thread: Annotated[str, o.opt("Select histories in this thread.", metavar="NAME")] = "",
-    as_of: o.AsOf = "",
-    as_json: o.AsJson = False,
-    skip_bad: o.SkipBad = False,
-    config: o.Config = "",
-    source: o.Source = "",
-    scorers: o.Scorers = o.NONE,
-    parameters: o.Parameters = o.NONE,
-    plugins: o.Plugins = o.NONE,
 ) -> None:
     """Explain why a pattern did or did not match for a subject."""
-    options = o.InputOptions(paths, as_of, config, source, skip_bad, scorers, parameters, as_json=as_json)
     moment, loaded = options.moment(), options.loaded()
     settings = loaded.settings
     library, programs = load_pattern(pattern, loaded)
@@ -43,7 +36,7 @@ def why(
     question = Question(subject, target or None, thread or None, at or None)
     with progress.checking("explaining"):
         answers = explain(question, library, batch, programs=programs, as_of=moment, settings=settings)
-    if as_json:
+    if options.as_json:
         for answer in answers:
             write_json(answer.to_dict())
     else:

@@ -109,7 +109,7 @@ def read_learned(path: str, faults: list[Fault]) -> Layer:
     """The layer of the parameters that were learned from verdicts; empty where there is no file."""
     if not os.path.lexists(path):
         return Layer(path, {})
-    layer = read_layer(path, faults, "with parameters and changes, as `ethogram learn` writes it")
+    layer = read_layer(path, faults, "with parameters and changes, as `ethogram patterns learn` writes it")
     for name in layer.values:
         if name not in LEARNED_KEYS:
             message = f"unknown key {name!r:.60}{did_you_mean(name, LEARNED_KEYS)}"

@@ -1,7 +1,7 @@
 """The file of learned parameters: numbers over those of ethogram.yaml, and the changes that led to them.
 
-Settings read `parameters:`; `changes:` is its history. Only `ethogram learn` writes the file, all or nothing;
-it can be versioned with the settings.
+Settings read `parameters:`; `changes:` is its history. Only `ethogram patterns learn` writes the file, all or
+nothing; it can be versioned with the settings.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from .checks import Check, Place, Report, check_file, items, mapping, number, po
 from .trust import write_for_user
 
 LEARNED_FILE = "ethogram.learned.yaml"
-HEAD = """# Learned from verdicts, laid over ethogram.yaml. `ethogram learn` writes it, and with --undo takes
-# back what it wrote: an edit by hand is refused where it does not fit the changes.
+HEAD = """# Learned from verdicts, laid over ethogram.yaml. `ethogram patterns learn` writes it, and with
+# --undo takes back what it wrote: an edit by hand is refused where it does not fit the changes.
 """
 
 

@@ -68,11 +68,11 @@ def detect(
 ) -> list[tuple[dict[str, Any], list[Source]]]:
     """The fields of a result and its sources, for each detection in the JSON form of a transcript."""
     lines, sources = events_of(transcript)
-    found = []
+    results = []
     for detection in analyze(lines, library, settings=settings):
         own = dict.fromkeys(sources[item.event] for item in detection.evidence if item.event in sources)
-        found.append((result_of(detection, own), list(own)))
-    return found
+        results.append((result_of(detection, own), list(own)))
+    return results
 
 
 def result_of(detection: Detection, sources: Mapping[Source, None]) -> dict[str, Any]:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..models.detection import base_pattern
-from .wording import clean, listed, mute_text, pairs_text, plural, ranked, title_of, until_text
+from .rendering import rendered
+from .wording import clean, plural, ranked, title_of
 
 if TYPE_CHECKING:
     from ..app.result import Analysis
@@ -42,119 +42,67 @@ class Coverage:
         """The coverage of one analysis."""
         if not analysis.events:
             return cls(notes=[*left_out(analysis, batch)])
-        no_match, not_applicable = without_match(analysis, library, batch)
-        families = family_of(library)
-        unsure = hardly_scored(analysis, library, no_match)
-        further = notes(analysis, batch)
+        no_match, unsure, not_applicable = judged(analysis, library, batch)
+        families, notes = family_of(library), list[str]()
         if unsure:
-            further.insert(0, f"{HARDLY}: {grouped(unsure, families)}")
-        known = by_family([name for name in no_match if name not in unsure], families)
-        return cls(known, by_family(not_applicable, families), further)
+            notes.append(f"{HARDLY}: {grouped(unsure, families)}")
+        if analysis.kept:
+            notes.append(f"{plural(len(analysis.kept), 'detection')} of shadow patterns, not shown here")
+        notes += rendered("coverage_notes", analysis=analysis, **_unused(analysis))
+        notes += left_out(analysis, batch)
+        return cls(by_family(no_match, families), by_family(not_applicable, families), notes)
 
 
 def coverage_lines(
     analysis: Analysis, library: Library, batch: Gathered, *, verbose: bool = False, histories: bool = False
 ) -> Iterator[str]:
     """Lines about everything that is not a detection; `histories` lists each with insufficient data."""
+    from ..evaluators.base import looks_at_scores
+
     if not analysis.events:
         yield from left_out(analysis, batch)
         return
-    no_match, not_applicable = without_match(analysis, library, batch)
-    unsure = hardly_scored(analysis, library, no_match)
-    no_match = [name for name in no_match if name not in unsure]
-    lacking = analysis.insufficient.counts()
-    if verbose:
-        families = family_of(library)
-        if no_match:
-            yield f"No match: {grouped(no_match, families)}"
-        if unsure:
-            yield f"{HARDLY}: {grouped(unsure, families)}"
-        if not_applicable:
-            yield f"Could not be judged, required signals are missing: {grouped(not_applicable, families)}"
-            yield from missing_lines(analysis)
-    else:
-        counts = [
-            (no_match, "without a match"),
-            (unsure, "not judged (hardly any message was scored)"),
-            (not_applicable, "that could not be judged"),
-        ]
-        parts = [f"{plural(_files(names), 'pattern')} {what}" for names, what in counts if names]
-        if lacking:
-            what = f"with insufficient data for {plural(lacking.total(), 'history')}"
-            parts.append(f"{plural(_files(name for name, _ in lacking), 'pattern')} {what}")
-        if parts:
-            yield f"Checked: {', '.join(parts)} (--verbose lists them)."
-    yield from evaluated_lines(analysis, library, batch, not_applicable)
-    if verbose or histories:
-        yield from insufficient_lines(analysis, histories)
-    if analysis.kept:
-        counts_of = Counter(detection.pattern for detection in analysis.kept)
-        names = ", ".join(f"{name} {n}" for name, n in sorted(counts_of.items()))
-        yield f"Not shown, shadow patterns: {plural(len(analysis.kept), 'detection')} ({names})"
-    yield from muted_lines(analysis)
-    yield from unused_lines(analysis.unused, analysis.evaluated)
-    yield from unmeasured_lines(analysis)
-    yield from left_out(analysis, batch)
-
-
-def notes(analysis: Analysis, batch: Gathered) -> list[str]:
-    """Further notes of a page, one line each."""
-    lines = []
-    if analysis.kept:
-        lines.append(f"{plural(len(analysis.kept), 'detection')} of shadow patterns, not shown here")
-    lines += unused_lines(analysis.unused, analysis.evaluated)
-    return [*lines, *unmeasured_lines(analysis), *left_out(analysis, batch)]
-
-
-def evaluated_lines(
-    analysis: Analysis, library: Library, batch: Gathered, not_applicable: Sequence[str]
-) -> Iterator[str]:
-    """How many messages were scored, and by whom; or that they could be, where patterns need it."""
-    from ..evaluators.base import looks_at_scores
-
-    summary = analysis.evaluated
-    if summary is None:
-        waiting = any(
-            program.name in not_applicable and looks_at_scores(program) for program in library.programs
-        )
-        if waiting and batch.has_text:
-            yield "Some patterns need scores of messages: add --evaluator local (offline, no key)."
-        return
-    yield scored_line(summary)
+    no_match, unsure, not_applicable = judged(analysis, library, batch)
+    counts = [
+        (no_match, "without a match"),
+        (unsure, "not judged (hardly any message was scored)"),
+        (not_applicable, "that could not be judged"),
+    ]
+    parts = [f"{plural(_files(names), 'pattern')} {what}" for names, what in counts if names]
+    if lacking := analysis.insufficient.counts():
+        what = f"with insufficient data for {plural(lacking.total(), 'history')}"
+        parts.append(f"{plural(_files(name for name, _ in lacking), 'pattern')} {what}")
+    if parts and not verbose:
+        yield f"Checked: {', '.join(parts)} (--verbose lists them)."
     scored = {program.name for program in library.programs if looks_at_scores(program)}
-    if summary["indicators"] and not any(item.pattern in scored for item in analysis.detections):
-        better = "" if summary["spent"] else "; --evaluator anthropic or openai judges them in their thread"
-        found = plural(summary["indicators"], "indicator")
-        yield (
-            f"Only in single messages: {found}, such as flattery, isolation or guilt, and no pattern over "
-            f"time; `ethogram scan` with the same files shows whose they are{better}."
-        )
-    if summary["not_measured_traits"] and summary["evaluated"]:
-        yield f"Not measured by this evaluator: {', '.join(summary['not_measured_traits'])}"
-    if summary["unknown_language"]:
-        strange = plural(summary["unknown_language"], "message")
-        yield f"Not scored: the language of {strange} is not understood"
-    if summary["untrusted"]:
-        yield untrusted_answers(summary["untrusted"])
-    if summary["not_measured"]:
-        yield f"Not scored: the evaluator gave no answer for {plural(summary['not_measured'], 'message')}"
-    if summary["not_asked"]:
-        left = f"{plural(summary['not_asked'], 'message')} ({summary['stopped']})"
-        yield f"Not scored yet: {left}; run the same command again to continue"
-
-
-def scored_line(summary: Mapping[str, Any]) -> str:
-    """How many messages were scored, by whom, and at what cost."""
-    return (
-        f"Scored by {clean(summary['scorer'])}: {summary['evaluated']:,} of "
-        f"{plural(summary['messages'], 'message')} ({summary['share']:.1%})"
-        + (f", for ${summary['spent']:.4f}" if summary["spent"] else "")
+    is_waiting = batch.has_text and bool(scored.intersection(not_applicable))
+    more = (analysis.evaluated, analysis.kept, analysis.unused, analysis.unmeasured, analysis.unknown)
+    skipped = (analysis.repeated, analysis.after_as_of, analysis.bad_count, batch.skipped)
+    muted = (analysis.muting.entries, analysis.muting.shown)
+    if not any((verbose, histories, is_waiting, *more, *skipped, *muted)):
+        return  # nothing more to say, as mostly: do not load templates for that
+    yield from rendered(
+        "coverage",
+        analysis=analysis,
+        batch=batch,
+        verbose=verbose,
+        histories=histories,
+        no_match=no_match,
+        unsure=unsure,
+        not_applicable=not_applicable,
+        hardly=HARDLY,
+        families=family_of(library),
+        grouped=grouped,
+        is_waiting=is_waiting,
+        is_scored=any(item.pattern in scored for item in analysis.detections),
+        untrusted_lines=untrusted_lines,
+        **_unused(analysis),
     )
 
 
-def untrusted_answers(count: int) -> str:
-    """The line about saved answers that fail their check."""
-    return f"Not used: {plural(count, 'saved answer')} with a missing or wrong tag (not yours, or changed)"
+def left_out(analysis: Analysis, batch: Gathered) -> Iterator[str]:
+    """What was read and not analysed."""
+    return rendered("left_out", analysis=analysis, batch=batch)
 
 
 # --- patterns -------------------------------------------------------------------------------
@@ -205,21 +153,16 @@ def without_match(analysis: Analysis, library: Library, batch: Gathered) -> tupl
     return no_match, missing
 
 
-def hardly_scored(analysis: Analysis, library: Library, names: Iterable[str]) -> list[str]:
-    """Those of these patterns that look at scores, where an evaluator gave hardly any."""
+def judged(analysis: Analysis, library: Library, batch: Gathered) -> tuple[list[str], list[str], list[str]]:
+    """Patterns without a match; of those, which hardly any score could show; and those not applicable."""
     from ..evaluators.base import looks_at_scores
 
+    no_match, not_applicable = without_match(analysis, library, batch)
     if analysis.evaluated is None or analysis.evaluated["share"] >= SCARCE:
-        return []
+        return no_match, [], not_applicable
     scored = {program.name for program in library.programs if looks_at_scores(program)}
-    return [name for name in names if name in scored]
-
-
-def missing_lines(analysis: Analysis) -> Iterator[str]:
-    """What patterns lack of which some signals were there."""
-    for row in analysis.checked:
-        if row.missing and row.histories:
-            yield f"  {clean(row.pattern)}: no event has {listed(row.missing, MOST)}"
+    certain = [name for name in no_match if name not in scored]
+    return certain, [name for name in no_match if name in scored], not_applicable
 
 
 def by_family(names: Iterable[str], families: Mapping[str, str]) -> dict[str, list[str]]:
@@ -257,38 +200,7 @@ def _files(names: Iterable[str]) -> int:
     return len({base_pattern(name) for name in names})
 
 
-def insufficient_lines(analysis: Analysis, every: bool) -> Iterator[str]:
-    """How many histories had insufficient data, by pattern and reason; or each of them."""
-    if not analysis.insufficient:
-        return
-    tail = "" if every else " (--insufficient lists each)"
-    yield f"Insufficient data for {plural(len(analysis.insufficient), 'history')}{tail}:"
-    for each in analysis.insufficient if every else ():
-        name, who = clean(each.program.name), dict(zip(each.program.group_by, each.key, strict=True))
-        need = f", needs {each.need}" if each.need > each.have else ""
-        have = f"has {plural(each.have, 'event')}{need}"
-        yield f"  {name}: {pairs_text(who)}: {have}: {clean(each.reason)}"
-    if every:
-        return
-    for (name, reason), n in sorted(analysis.insufficient.counts().items()):
-        yield f"  {clean(name)}: {plural(n, 'history')}: {clean(reason)}"
-
-
 # --- muted ----------------------------------------------------------------------------------
-
-
-def muted_lines(analysis: Analysis) -> Iterator[str]:
-    """How many detections were muted, by entry; and which entries have expired."""
-    muting = analysis.muting
-    yield from untrusted_lines(muting.shown)
-    if muting.muted:
-        yield f"Muted: {plural(len(muting.muted), 'detection')} (--muted shows them)"
-    for entry in muting.entries:
-        if n := muting.count(entry):
-            text = f"{mute_text(entry)}: {clean(entry.reason)} ({until_text(entry, muting.expired)})"
-            yield f"  {entry.id}: {plural(n, 'detection')}: {text}"
-        elif entry.id in muting.expired:
-            yield f"Mute {entry.id} has {until_text(entry, muting.expired)}, not applied: {mute_text(entry)}"
 
 
 def untrusted_lines(shown: Sequence[tuple[Detection, Mute]]) -> Iterator[str]:
@@ -310,57 +222,18 @@ def untrusted_rows(shown: Sequence[tuple[Detection, Mute]]) -> Iterator[str]:
 # --- left out -------------------------------------------------------------------------------
 
 
-def unused_lines(
-    unused: Mapping[tuple[str, str], int], evaluated: Mapping[str, object] | None = None
-) -> Iterator[str]:
-    """Readings by other scorers, and which option would use them."""
-    counts: Counter[str] = Counter()
-    signals: dict[str, set[str]] = {}
-    for (signal, scorer), n in unused.items():
-        counts[scorer] += n
-        signals.setdefault(scorer, set()).add(signal)
-    for scorer, n in sorted(counts.items()):
-        named = sorted(map(clean, signals[scorer]))
-        readings = f"{plural(n, 'reading')} by {clean(scorer)} ({listed(named, MOST)})"
-        if evaluated is not None:
-            yield f"Not used: {readings}; {clean(evaluated['scorer'])} was used instead"
-        else:
-            # Of few signals, the option and the setting for those alone.
-            by, chosen = clean(scorer), named if len(named) <= MOST else ["*"]
-            options = [f"--scorer {shlex.quote(by if name == '*' else f'{name}={by}')}" for name in chosen]
-            entries = [f"{json.dumps(name) if name == '*' else name}: {json.dumps(by)}" for name in chosen]
-            hint = f"{' '.join(options)}, or in ethogram.yaml scorers: {{{', '.join(entries)}}}"
-            yield f"Not used: {readings}. To use them: {hint}"
+def _unused(analysis: Analysis) -> dict[str, Any]:
+    """Readings by other scorers, as templates take them: how many by each, and of which signals."""
+    counts: dict[str, tuple[int, list[str]]] = {}
+    for (signal, scorer), n in sorted(analysis.unused.items(), key=lambda item: item[0][::-1]):
+        count, signals = counts.get(scorer, (0, []))
+        counts[scorer] = (count + n, [*signals, signal])
+    return {"unused": counts, "scorer_hint": scorer_hint}
 
 
-def unmeasured_lines(analysis: Analysis) -> Iterator[str]:
-    """Signals that could not be measured, and why."""
-    for (signal, reason), n in sorted(analysis.unmeasured.items()):
-        yield f"Not measured: {clean(signal)} at {plural(n, 'event')}: {clean(reason)}"
-
-
-def left_out(analysis: Analysis, batch: Gathered) -> Iterator[str]:
-    """What was read and not analysed."""
-    for what, n in {"repeated": analysis.repeated, "after --as-of": analysis.after_as_of}.items():
-        if n:
-            yield f"Skipped: {plural(n, 'event')} {what}"
-    if analysis.bad_count:
-        yield f"Skipped: {plural(analysis.bad_count, 'invalid line')}"
-    for what, n in sorted(batch.skipped.items()):
-        yield f"Skipped: {skipped_text(what, n, batch.not_events)}"
-    for unread in analysis.unknown:
-        near = " or ".join(map(repr, unread.near))
-        readings = plural(unread.count, "reading")
-        yield f"No pattern reads {clean(unread.signal)!r} ({readings}); did you mean {near}?"
-
-
-def skipped_text(what: str, n: int, names: Sequence[str] = ()) -> str:
-    """How much of what was skipped; of files, the names of the first.
-
-    >>> skipped_text("files that are not events", 1, ["a/notes.md"])
-    '1 file that is not events: a/notes.md'
-    """
-    if what != "files that are not events":
-        return f"{n:,} {clean(what)}"
-    some = ", ".join(map(clean, names)) + (", ..." if 0 < len(names) < n else "")
-    return (f"{n:,} files that are" if n != 1 else "1 file that is") + " not events" + (some and f": {some}")
+def scorer_hint(scorer: str, signals: Sequence[str]) -> str:
+    """The option and the setting that use readings of a scorer; of few signals, for those alone."""
+    by, chosen = clean(scorer), list(map(clean, signals)) if len(signals) <= MOST else ["*"]
+    options = [f"--scorer {shlex.quote(by if name == '*' else f'{name}={by}')}" for name in chosen]
+    entries = [f"{json.dumps(name) if name == '*' else name}: {json.dumps(by)}" for name in chosen]
+    return f"{' '.join(options)}, or in ethogram.yaml scorers: {{{', '.join(entries)}}}"

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from .rendering import rendered
 from .text import detection_parts
-from .wording import aligned, clean, plural, printable, stamp
+from .wording import clean, plural, stamp
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -17,16 +18,7 @@ if TYPE_CHECKING:
 Record = Mapping[str, Any]
 
 
-def pattern_rows(records: Iterable[Record]) -> Iterator[str]:
-    """One line for each record of a list, in columns; those that are off say so."""
-    rows = [
-        (each["name"], _status(each), each["shape"], ", ".join(each["severities"]), _title(each))
-        for each in records
-    ]
-    return map(printable, aligned(rows))
-
-
-def pattern_lines(record: Record, origins: Mapping[str, str]) -> list[str]:
+def pattern_lines(record: Record, origins: Mapping[str, str]) -> Iterator[str]:
     """Everything of a full record that a person wants to read."""
     from io import StringIO
 
@@ -36,57 +28,9 @@ def pattern_lines(record: Record, origins: Mapping[str, str]) -> list[str]:
     writer.width = 100_000  # long expressions on one line
     writer.indent(mapping=2, sequence=4, offset=2)
     writer.dump(dict(record["meaning"]), meaning)
+    lines = meaning.getvalue().splitlines()
     origin = origins.get(f"status.{record['name']}")
-    lines = [
-        f"{record['name']}: {record['title']}",
-        record["description"] or "",
-        "",
-        f"status: {_status(record)}" + ("" if origin is None else f", from {origin}"),
-        f"severity: {', '.join(record['severities'])}",
-        f"version: {', '.join(record['versions'].values())}",
-        f"cause: {record['cause']}",
-        f"group_by: {', '.join(record['group_by'])}",
-        f"file: {record['path']}" + (f", pack {record['pack']}" if record.get("pack") else ""),
-        *_section("parameters", map(_parameter, record["parameters"])),
-        "",
-        *meaning.getvalue().splitlines(),
-        *_text("explanation", record["explanation"]),
-        *_section("false positives", record["false_positives"]),
-        *_section("misses", record["misses"]),
-        *_text("triage", record["triage"]),
-        *_text("recommendation", record["recommendation"]),
-        *_section("fires in", record["examples"]["fires"]),
-        *_section("quiet in", record["examples"]["quiet"]),
-        *_section("references", record["references"]),
-    ]
-    return [printable(line) for line in lines]
-
-
-def _status(record: Record) -> str:
-    """The status, whether it is off, and what real data say."""
-    text = str(record["status"]) + ("" if record["on"] else " (off)")
-    return f"{text}, {record['evidence']}" if record["evidence"] else text
-
-
-def _title(record: Record) -> str:
-    """The title, and the pack that brought the pattern."""
-    return f"{record['title']}  [pack {record['pack']}]" if record.get("pack") else str(record["title"])
-
-
-def _parameter(record: Record) -> str:
-    text = f"{record['name']}: {record['value']:g}, from "
-    if record["from"] == "pattern file":
-        return f"{text}the pattern file"
-    return f"{text}{record['from']} ({record['in_file']:g} in the pattern file)"
-
-
-def _section(title: str, items: Iterable[str]) -> list[str]:
-    lines = [f"  - {item}" for item in items]
-    return ["", f"{title}:", *lines] if lines else []
-
-
-def _text(title: str, text: str | None) -> list[str]:
-    return ["", f"{title}: {text}"] if text else []
+    return rendered("pattern", **{"pack": None, **record, "meaning": lines, "origin": origin})
 
 
 # --- backtests ------------------------------------------------------------------------------
@@ -142,24 +86,17 @@ def chance_text(detections: int, shuffled: Sequence[int], lift: float | None) ->
 
 # --- labelled data --------------------------------------------------------------------------
 
-HEAD = f"{'precision (95 %)':18}  {'recall':18}  {'false alarms':18}  AUROC"
-FIGURES = {"precision": "precision", "recall": "recall", "false_alarms": "false alarms", "auroc": "AUROC"}
-
 
 def labelled_lines(records: Sequence[Record]) -> Iterator[str]:
     """The figures, split by split."""
-    whole = records[-1]
-    limit = f" (severity {whole['severity']} or above)" if whole["severity"] != "any" else ""
-    yield f"{whole['set']}: {plural(whole['things'], 'label')}, {plural(whole['targets'], 'target')}{limit}"
-    if whole["not_found"]:
-        some = ", ".join(whole["not_found_first"])
-        yield f"Skipped: {plural(whole['not_found'], 'label')} that no event matches; first: {some}"
-    rows = [record for record in records if record["record"] == "labelled"]
-    for split in dict.fromkeys(row["split"] for row in rows):
-        yield from _split(split, [row for row in rows if row["split"] == split])
+    splits: dict[str, Sequence[Record]] = {}
     for record in records:
-        if record["record"] == "labelled_compared":
-            yield from _compared(record)
+        if record["record"] == "labelled":
+            splits[record["split"]] = [*splits.get(record["split"], ()), record]
+    # All together says nothing more where there is one pattern.
+    splits = {split: rows if len(rows) > 2 else rows[-1:] for split, rows in splits.items()}
+    compared = [record for record in records if record["record"] == "labelled_compared"]
+    return rendered("labelled", whole=records[-1], splits=splits, compared=compared, unmarked=unmarked)
 
 
 def too_little(records: Sequence[Record]) -> str:
@@ -178,78 +115,8 @@ def too_little(records: Sequence[Record]) -> str:
     return ""
 
 
-def _split(split: str, rows: Sequence[Record]) -> Iterator[str]:
-    yield ""
-    # All together says nothing more where there is one pattern.
-    rows = rows if len(rows) > 2 else rows[-1:]
-    first = rows[0]
-    counts = f"{plural(first['things'], 'label')} in {plural(first['groups'], 'group')}"
-    yield f"{_split_name(split)}: {counts}, {plural(first['targets'], 'target')}"
-    shown = [row for row in rows if row["marked"]]
-    trivial = {
-        "(marking all)" if each["name"] == "all" else f"({each['name']} alone)": each
-        for each in first["trivial"]
-    }
-    width = max(len(text) for text in ("pattern", *trivial, *(row["pattern"] for row in shown)))
-    yield f"  {'pattern':{width}}  marked  {HEAD}"
-    for row in shown:
-        figures = "  ".join(f"{_within(row[key]):18}" for key in ("precision", "recall", "false_alarms"))
-        yield f"  {row['pattern']:{width}}  {row['marked']:6}  {figures}  {_within(row['auroc'])}"
-    for text, each in trivial.items():
-        yield f"  {text:{width}}       -  {_number(each['precision']):18}  {'':38}  {each['auroc']:.2f}"
-    if quiet := unmarked(rows):
-        yield f"  nothing marked: {', '.join(quiet)}"
-    for row in shown:
-        yield from _when(row)
-
-
-def _split_name(split: str) -> str:
-    return "all" if split == "any" else f"split {split}"
-
-
 def unmarked(rows: Sequence[Record]) -> list[str]:
     """The patterns that mark nothing in any of their forms, by the names of their files."""
     marked = {row["pattern"].partition("@")[0] for row in rows if row["marked"]}
     names = dict.fromkeys(row["pattern"].partition("@")[0] for row in rows)
     return [name for name in names if name not in marked and name != "any"]
-
-
-def p_text(p: float) -> str:
-    """A p-value.
-
-    >>> p_text(0.0321), p_text(0.0001)
-    ('p = 0.032', 'p < 0.001')
-    """
-    return f"p = {p:.3f}" if p >= 0.0005 else "p < 0.001"
-
-
-def _when(row: Record) -> Iterator[str]:
-    ahead, after = row["horizon"], row["recovery"]
-    if ahead["count"]:
-        skipped = f"; {ahead['left_out']} skipped, already open" if ahead["left_out"] else ""
-        lead = f"detected {plural(round(ahead['median']), 'event')} before the target (median)"
-        yield f"  {row['pattern']}: {lead}, in {ahead['count']} of {ahead['of']}{skipped}"
-    if after["of"]:
-        lag = f"closed {_number(after['median'], 0)} events after the target ended (median)"
-        yield f"  {row['pattern']}: {lag}, in {after['count']} of {after['of']} that were open then"
-
-
-def _compared(record: Record) -> Iterator[str]:
-    yield ""
-    counts = f"right on {record['better']} where the other is wrong, wrong on {record['worse']}"
-    p = p_text(record["p"])
-    yield f"against the other version, {_split_name(record['split'])}: {counts} where it is right ({p})"
-    for key, words in FIGURES.items():
-        if (figure := record[key]) is not None:
-            bounds = f"{figure['low']:+.2f} to {figure['high']:+.2f}"
-            yield f"  {words:14} {figure['value']:+.2f} ({bounds}), {p_text(figure['p'])}"
-
-
-def _within(figure: Record | None) -> str:
-    if figure is None or figure["value"] is None:
-        return "-"
-    return f"{figure['value']:.2f} ({figure['low']:.2f}-{figure['high']:.2f})"
-
-
-def _number(value: float | None, digits: int = 2) -> str:
-    return "-" if value is None else f"{value:.{digits}f}"

@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 NAME = 60
 FEW = 3
-"""Runs that are told whole."""
+"""Runs that are shown whole."""
 CARDS = 5
-"""Of more runs, those that are told in a few lines each."""
+"""Of more runs, those that are shown in a few lines each."""
 CAUSES = 3
-"""Causes told on a card."""
+"""Causes on a card."""
 ROWS = 20
 """Runs in a table."""
 CELLS = 60
@@ -72,13 +72,13 @@ def cells_of(run: Run) -> tuple[str, ...]:
     """The row of a run under HEADS."""
     repeated = f"{run.lost_steps:,} ({run.lost_share:.0%})" if run.episodes else "-"
     head = (run_name(run), agents_text(run), f"{run.steps:,}", f"{run.errors:,}")
-    found = "none"
+    detections = "none"
     if run.episodes:
         first = next(episode for episode in run.episodes if episode.severity == run.severity)
         left = len(run.episodes) - 1
         more = f"; {left} more" if left else ""
-        found = f"{clean(first.title or first.pattern, 80)}, {steps_text(first)}{more}"
-    return (*head, run.severity or "-", repeated, found)
+        detections = f"{clean(first.title or first.pattern, 80)}, {steps_text(first)}{more}"
+    return (*head, run.severity or "-", repeated, detections)
 
 
 def steps_text(episode: RunEpisode) -> str:
@@ -210,21 +210,21 @@ def fleet_text(runs: Sequence[Run]) -> str:
     return f"{text}. {others:,} with other detections." if others else f"{text}."
 
 
-def run_card(run: Run, told: Causes) -> Iterator[RenderableType]:
+def run_card(run: Run, causes: Causes) -> Iterator[RenderableType]:
     """A run in a few lines: totals, each cause once with what repeated, and when it could have been known."""
     from rich.padding import Padding
     from rich.text import Text
 
     yield Text.assemble((run_name(run), "bold"), f" ({agents_text(run)}): {totals_text(run)}")
-    for episode, also in told[:CAUSES]:
+    for episode, also in causes[:CAUSES]:
         head = Text.assemble(
             (episode.severity.upper(), STYLES[episode.severity]),
             f"  {clean(episode.title or episode.pattern, 80)}{also}. {episode_text(episode, run, 2)}",
         )
         yield Padding(head, (0, 0, 0, 2))
         yield Padding(outcome_text(episode), (0, 0, 0, 2))
-    if len(told) > CAUSES:
-        yield Padding(f"and {len(told) - CAUSES} more", (0, 0, 0, 2))
+    if len(causes) > CAUSES:
+        yield Padding(f"and {len(causes) - CAUSES} more", (0, 0, 0, 2))
 
 
 def run_table(runs: Sequence[Run]) -> Table:
@@ -242,7 +242,7 @@ def run_table(runs: Sequence[Run]) -> Table:
 
 
 def run_lines(run: Run) -> Iterator[RenderableType]:
-    """The head of a run that is told whole: totals, task, and the steps and tokens that were lost."""
+    """The head of a run that is shown whole: totals, task, and the steps and tokens that were lost."""
     from rich.padding import Padding
     from rich.text import Text
 

@@ -77,20 +77,20 @@ def analysis_parts(
     detections = ranked(analysis.detections)
     by = {detection.id: entry for detection, entry in analysis.muting.muted} if muted else {}
     shown = [*detections, *(detection for detection, _ in analysis.muting.muted if muted)]
-    told = Told(shown, runs, batch, untimed, by, verbose=verbose)
+    listing = Listing(shown, runs, batch, untimed, by, verbose=verbose)
     if runs:
-        yield from told.runs()
+        yield from listing.runs()
         yield ""
     yield headline(analysis)
-    yield from told.others()
+    yield from listing.others()
     lines = list(coverage_lines(analysis, library, batch, verbose=verbose, histories=histories))
     if lines:
         yield ""
     yield from lines
 
 
-class Told:
-    """What is told of detections: those in runs with their run, the others by themselves, each cause once."""
+class Listing:
+    """Detections as text: those in runs with their run, the others by themselves, each cause once."""
 
     def __init__(
         self,

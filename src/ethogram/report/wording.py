@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
 from ..models import SEVERITIES, rank
@@ -12,11 +14,14 @@ from ..models import SEVERITIES, rank
 if TYPE_CHECKING:
     from ..models import Detection
     from ..models.mute import Mute
+    from ..risk.accuracy import Precision
+    from ..risk.assessment import Assessment
 
 
 LONGEST = 300
 STYLES = {"critical": "bold red", "high": "red", "medium": "yellow", "low": "cyan"}
 """How rich shows a severity."""
+_NUMBER = re.compile(r"[-+<$]?[\d,.]*\d%?|-|")
 
 
 def printable(text: str) -> str:
@@ -65,14 +70,17 @@ def plural(n: int, noun: str) -> str:
 
 
 def aligned(rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    """Rows of cells as lines with aligned columns.
+    """Rows of cells as lines with aligned columns, those of numbers at their right.
 
-    >>> list(aligned([["name", "n"], ["a", "10"]]))
-    ['name  n', 'a     10']
+    >>> list(aligned([["name", "n"], ["a", "10"], ["b"]]))
+    ['name   n', 'a     10', 'b']
     """
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    columns = list(zip_longest(*rows, fillvalue=""))
+    widths = [max(map(len, column)) for column in columns]
+    places = [">" if all(map(_NUMBER.fullmatch, column[1:])) else "<" for column in columns]
     for row in rows:
-        yield "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        cells = zip(row, places, widths, strict=False)
+        yield "  ".join(f"{cell:{place}{width}}" for cell, place, width in cells).rstrip()
 
 
 def listed(names: Sequence[str], most: int) -> str:
@@ -282,3 +290,87 @@ def costs(tokens: float | None, seconds: float | None, cost: float | None) -> li
     if seconds is not None:
         parts.append(duration_text(seconds))
     return parts if cost is None else [*parts, f"${cost:,.2f}" if cost >= 0.1 or not cost else f"${cost:.4f}"]
+
+
+# --- figures --------------------------------------------------------------------------------
+
+
+def within(value: float, low: float | None, high: float | None) -> str:
+    """A figure with its interval."""
+    return f"{value:.2f}" if low is None or high is None else f"{value:.2f} ({low:.2f} to {high:.2f})"
+
+
+def p_text(p: float) -> str:
+    """A p-value.
+
+    >>> p_text(0.0321), p_text(0.0001)
+    ('p = 0.032', 'p < 0.001')
+    """
+    return f"p = {p:.3f}" if p >= 0.0005 else "p < 0.001"
+
+
+def risk_number(value: float) -> str:
+    """A risk to two places; one that rounds to nothing is shown as such.
+
+    >>> risk_number(0.412), risk_number(0.0), risk_number(0.0004)
+    ('0.41', '0.00', '<0.01')
+    """
+    # A risk is known to six places, and its parts are no more exact.
+    return "<0.01" if 0 < round(value, 6) < 0.005 else f"{value:.2f}"
+
+
+def risk_text(assessment: Assessment, timed: bool) -> str:
+    """A risk with its severity, and the time it is as of."""
+    severity = f" ({assessment.composition.mode})" if assessment.composition.mode else ""
+    as_of = f", as of {stamp(assessment.as_of)} UTC" if timed else ""
+    return f"{risk_number(assessment.overall_risk)}{severity}{as_of}"
+
+
+def counts_text(precision: Precision) -> str:
+    """The counts of verdicts.
+
+    >>> from ethogram.risk.accuracy import Precision
+    >>> from ethogram.risk.verdicts import Counts
+    >>> counts_text(Precision(Counts(confirmed=3, missed=1)))
+    '3 confirmed, 0 false alarms, 1 missed, 0 correct silences'
+    """
+    counts = precision.counts
+    parts = [f"{counts.confirmed:,} confirmed", plural(counts.false_alarm, "false alarm")]
+    parts += [f"{counts.missed:,} missed", plural(counts.correct_silence, "correct silence")]
+    return ", ".join([*parts, f"{counts.disputed:,} disputed"] if counts.disputed else parts)
+
+
+def precision_text(precision: Precision) -> str:
+    """Precision with its interval, or that there are too few verdicts."""
+    if precision.precision is None:
+        return f"insufficient verdicts ({precision.counts.judged} of {precision.minimum})"
+    return within(precision.precision, precision.precision_low, precision.precision_high)
+
+
+# --- input and scores -----------------------------------------------------------------------
+
+
+def scored_line(summary: Mapping[str, Any]) -> str:
+    """How many messages were scored, by whom, and at what cost."""
+    return (
+        f"Scored by {clean(summary['scorer'])}: {summary['evaluated']:,} of "
+        f"{plural(summary['messages'], 'message')} ({summary['share']:.1%})"
+        + (f", for ${summary['spent']:.4f}" if summary["spent"] else "")
+    )
+
+
+def untrusted_answers(count: int) -> str:
+    """The line about saved answers that fail their check."""
+    return f"Not used: {plural(count, 'saved answer')} with a missing or wrong tag (not yours, or changed)"
+
+
+def skipped_text(what: str, n: int, names: Sequence[str] = ()) -> str:
+    """How much of what was skipped; of files, the names of the first.
+
+    >>> skipped_text("files that are not events", 1, ["a/notes.md"])
+    '1 file that is not events: a/notes.md'
+    """
+    if what != "files that are not events":
+        return f"{n:,} {clean(what)}"
+    some = ", ".join(map(clean, names)) + (", ..." if 0 < len(names) < n else "")
+    return (f"{n:,} files that are" if n != 1 else "1 file that is") + " not events" + (some and f": {some}")

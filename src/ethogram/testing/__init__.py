@@ -1,8 +1,8 @@
 """A kit for testing patterns, signals and evaluators: histories in a line, and what is said of them.
 
 >>> from ethogram.testing import action, assert_fires, assert_quiet, history
->>> found = assert_fires("repetitive_errors", history("repetitive_errors"), severity="high")
->>> found.details["repetition_count"]
+>>> detection = assert_fires("repetitive_errors", history("repetitive_errors"), severity="high")
+>>> detection.details["repetition_count"]
 4.0
 >>> assert_quiet("repetitive_errors", [action("file_read", error="not_found")] * 2)
 """

@@ -38,8 +38,8 @@ def action(
     gives readings; everything else is an attribute, such as `exit_code` or `tokens`. `memory_usage` with
     `value`, in megabytes, is no step but what a run uses.
 
-    >>> one = action("file_read", path="src/a.py", error="not_found")
-    >>> one.kind, one.attributes["tool"], one.attributes["error"]
+    >>> step = action("file_read", path="src/a.py", error="not_found")
+    >>> step.kind, step.attributes["tool"], step.attributes["error"]
     ('action', 'read_file', 'not_found')
     """
     readings = extra.pop("readings", {})

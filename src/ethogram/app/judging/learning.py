@@ -247,7 +247,8 @@ def accept(store: Store, pattern: str, loaded: Loaded, *, by: str, at: datetime)
     """Apply the newest proposal for a pattern; in force when settings are loaded next."""
     proposal = open_proposal(store, pattern, loaded.settings)
     if proposal is None:
-        raise BadUsage(f"there is no proposal for {pattern}; `ethogram learn {pattern}` makes one, if any")
+        how = f"`ethogram patterns learn {pattern}` makes one, if any"
+        raise BadUsage(f"there is no proposal for {pattern}; {how}")
     return _apply(loaded, proposal, by=by, at=at)
 
 

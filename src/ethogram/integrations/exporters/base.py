@@ -112,8 +112,8 @@ def metadata_of(record: Record) -> dict[str, Any]:
     """What else a reader wants to know; nothing of texts."""
     names = ("title", "version", "state", "severity", "confidence", "source", "subject", "target", "thread")
     more = ("opened_at", "detected_at", "closed_at", "count", "recommendation")
-    found = {"detection": record["id"], **{name: record.get(name) for name in (*names, *more)}}
-    return {name: value for name, value in found.items() if value is not None}
+    fields = {"detection": record["id"], **{name: record.get(name) for name in (*names, *more)}}
+    return {name: value for name, value in fields.items() if value is not None}
 
 
 # --- sending -------------------------------------------------------------------------------

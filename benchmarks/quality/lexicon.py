@@ -1,14 +1,22 @@
-"""Measure the lexicon on real messages: hit rates of categories, and samples to judge."""
+"""`python -m benchmarks quality lexicon`: hit rates of categories on real messages, and samples to judge."""
 
 from __future__ import annotations
 
+import gzip
+import json
 import random
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
 
-from ..models.slotted import dataclass
-from .lexicon import Category, load_lexicon
-from .scanner import scan
+from ethogram.cli import options as o
+from ethogram.cli.output import write_line
+from ethogram.errors import BadUsage
+from ethogram.lexicon.lexicon import Category, load_lexicon
+from ethogram.lexicon.scanner import scan
+from ethogram.report.wording import plural, printable
 
 SAMPLED = 20
 AROUND = 70  # characters shown before and after a hit
@@ -88,3 +96,36 @@ def _add_sample(samples: list[Sample], sample: Sample, number: int, rng: random.
         samples.append(sample)
     elif (place := rng.randrange(number)) < SAMPLED:
         samples[place] = sample
+
+
+def lexicon(
+    data: Annotated[Path, o.opt("Read conversations (*.jsonl, *.jsonl.gz) from here.", "--data")],
+    rate: Annotated[str, o.opt("Measure rates on this file.", "--rate")] = "moltbook_threads",
+) -> None:
+    """Count the hits of every category, and show some to judge.
+
+    Nothing is written: the messages stay where they are.
+    """
+    for measured in measure(_messages(data), rate):
+        head = f"{measured.category.trait} / {measured.category.name}: {measured.hits_per_10000:g} per 10,000"
+        write_line(f"{head}, {plural(measured.found, 'different text')}, {len(measured.samples)} shown")
+        for sample in measured.samples:
+            text = f"{sample.before}[[{sample.hit}]]{sample.after}"
+            write_line(printable(f"  {sample.file:<18} {' '.join(text.split())}"))
+        if measured.never:
+            write_line(printable(f"  never hit: {'; '.join(measured.never)}"))
+
+
+def _messages(folder: Path) -> Iterator[tuple[str, str]]:
+    """File and text of every turn in every conversation."""
+    paths = sorted([*folder.glob("*.jsonl"), *folder.glob("*.jsonl.gz")])
+    if not paths:
+        raise BadUsage(f"no conversations in {str(folder)!r}; expected a folder with *.jsonl or *.jsonl.gz")
+    for path in paths:
+        name = path.name.partition(".")[0]
+        opener: Callable[..., Any] = gzip.open if path.suffix == ".gz" else open
+        with opener(path, "rt", encoding="utf-8", errors="replace") as stream:
+            for record in map(json.loads, stream):
+                for turn in record.get("turns", [record]) if isinstance(record, dict) else ():
+                    if isinstance(text := turn.get("text"), str):
+                        yield name, text
