@@ -88,7 +88,7 @@ RECORDS: dict[str, str] = {
     "verdicts_added": "app.judging.verdicts:SavedVerdicts",
     "accuracy": "risk.accuracy:Accuracy",
     "agreement": "app.judging.accuracy:AgreementRecord",
-    "calibration": "app.judging.accuracy:Calibrated",
+    "calibration": "risk.calibration:Reliability",
     "proposal": "app.judging.learning:ProposalRecord",
     "no_proposal": "app.judging.learning:NoProposalRecord",
     "learned": "risk.changes:Change",

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 
-from ..app.judging.accuracy import Calibrated
 from ..app.judging.learning import LearningResult
 from ..models import Verdict
 from ..risk.accuracy import Accuracy, Agreement, Kappa, Precision
+from ..risk.calibration import Reliability
 from ..risk.changes import Change
 from ..risk.proposal import NoProposal
 from .wording import clean, plural, stamp
@@ -95,7 +95,7 @@ def kappa_text(kappa: Kappa) -> str:
 # --- calibration ----------------------------------------------------------------------------
 
 
-def calibration_lines(calibrated: Calibrated) -> Iterator[str]:
+def calibration_lines(calibrated: Reliability) -> Iterator[str]:
     """The table, then the plot."""
     few = "" if calibrated.sufficient else f" (insufficient: {calibrated.minimum} needed)"
     yield f"{clean(calibrated.pattern)}: {plural(calibrated.verdicts, 'verdict')}{few}"

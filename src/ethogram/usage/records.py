@@ -148,6 +148,7 @@ class UsageLook(RecordStruct):
     at: datetime
     what: str
     person: Person | None
+    """Null where it was nobody in particular, or somebody who was removed since."""
     who: str
     why: str
 

@@ -227,7 +227,7 @@ def _on_the_half_hour(rows: list[Stretch]) -> list[Stretch]:
 
 def own_data(store: UsageStore, name: bytes, person: Person | None) -> Iterator[dict[str, Any]]:
     """Yield everything stored about a person: events, days, half-hours, reports, and who looked."""
-    looks = list(store.looks(name))
+    looks = store.looks(name)
     if person is not None:
         state = person.state
         yield UsagePerson(

@@ -13,11 +13,13 @@ from pathlib import Path
 from typing import Any, Self
 
 from ..errors import BadUsage
-from .audit import Look, check_ids, check_words
+from ..models import moment
+from .audit import check_ids, check_words
 from .clock import DAY
 from .cohort import Cohort
 from .event import MAX_FUTURE, Moment, check_name, check_zone, is_activity, make_event, seconds
 from .pseudonym import Keys, Pseudonym, find_keys, new_keys
+from .records import UsageLook, UsageStoreRecord
 from .retention import own_data
 from .settings import Settings
 from .signals import Episode, Looked, News, UsageSignals, news_of, signals
@@ -215,7 +217,7 @@ class UsageTracker:
         person = self._look_up(subject, "export", why)
         yield from own_data(self._store, self._store.name(self._key_of(subject)), person)
 
-    def audit(self, subject: str | None = None) -> Iterator[Look]:
+    def audit(self, subject: str | None = None) -> list[UsageLook]:
         """Return who looked at whom, oldest first: all lines, or those about one person."""
         self._check_open()
         return self._store.looks(None if subject is None else self._store.name(self._key_of(subject)))
@@ -224,8 +226,6 @@ class UsageTracker:
         """Return what is stored, and for how long."""
         self._check_open()
         self.flush()
-        from .records import UsageStoreRecord
-
         policy = self._store.policy
         return UsageStoreRecord(
             keep=KEEPS[not policy.exact],
@@ -290,7 +290,8 @@ class UsageTracker:
         return words
 
     def _log(self, what: str, person: bytes | None, why: str) -> None:
-        self._store.log(Look(self._clock(), what, person, self._who, why))
+        name = None if person is None else person.hex()
+        self._store.log(UsageLook(moment(int(self._clock() * 1e6)), what, name, self._who, why))
 
     def _key_of(self, subject: str) -> Who:
         return subject if isinstance(subject, Pseudonym) else self._store.keys.base("person", subject)
