@@ -122,7 +122,7 @@ def test_an_answer_that_is_none_says_why(raw, why):
 def test_an_answer_that_contains_itself_ends():
     loop = response_parser()
     loop["note"] = [loop] * 100
-    assert check_answer(loop, TEXT, FENCE).fault
+    assert check_answer(loop, TEXT, FENCE).dropped == {"asked for by nobody": 1}
 
 
 # --- what is dropped and counted -----------------------------------------------------------------

@@ -142,7 +142,7 @@ def test_the_prompt_of_any_message_can_be_shown():
 
 def test_events_without_text_are_no_messages():
     found = scan_events([*messages(("ann", PLAIN)), Event.sample(id="x", subject="bo")], sampled=0.0)
-    assert (found.messages, found.without_text, dict(found.tiers)) == (1, 1, {"standard": 1})
+    assert (found.messages, found.without_text, dict(found.by_tier)) == (1, 1, {"standard": 1})
 
 
 def test_those_worth_a_look_are_named():

@@ -254,12 +254,12 @@ def find_subject(store: Store, name: str, source: str | None = None) -> SubjectR
     if rows:
         sources = ", ".join(item.source for item in rows)
         raise BadUsage(f"{name!r:.80} is a subject of several sources ({sources}): choose one with --source")
-    found = store.detected_subjects()
-    every = sorted({*store.sources(), *(row.source for row in found)})
+    detected = store.detected_subjects()
+    every = sorted({*store.sources(), *(row.source for row in detected)})
     if source is not None and source not in every:
         near = did_you_mean(source, every) or f": expected one of {', '.join(every[:5])}"
         raise NotFound(f"no source {source!r:.80} in the store{near}")
-    known = [row.name for row in (*store.subjects(), *found) if source in (None, row.source)]
+    known = [row.name for row in (*store.subjects(), *detected) if source in (None, row.source)]
     raise NotFound(f"no subject {name!r:.80} in the store{did_you_mean(name, known)}")
 
 

@@ -63,7 +63,8 @@ def scan(
     if as_json:
         for route in routes:
             write_json(route_record(route))
-        write_json(result.summary(left_out=skipped, bad_lines=batch.bad_count))
+        result.left_out, result.bad_lines = skipped, batch.bad_count
+        write_json(result)
         return
     for route in routes:
         why = ", ".join(route.scan.by_category or {}) or ("sampled" if route.sampled else "")

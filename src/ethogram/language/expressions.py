@@ -241,19 +241,19 @@ def _cover(reader: Reader, node: python.Call) -> Typed:
 
 
 def _weights(reader: Reader, node: python.expr, items: tuple[ast.Indicator, ...]) -> tuple[float, ...]:
-    ones = tuple(1.0 for _ in items)
+    unweighted = tuple(1.0 for _ in items)
     tables = reader.scope.vocabulary.tables
     if not isinstance(node, python.Name):
         reader.fault(node, "weights= takes the name of a table")
-        return ones
+        return unweighted
     if node.id not in tables:
         reader.fault(node, f"unknown table {node.id!r}{did_you_mean(node.id, tables)}")
-        return ones
+        return unweighted
     table = tables[node.id]
     missing = [item.name for item in items if item.name not in table]
     if missing:
         reader.fault(node, f"table {node.id!r} has no weight for {', '.join(missing)}")
-        return ones
+        return unweighted
     reader.tables[node.id] = table
     return tuple(float(table[item.name]) for item in items)
 

@@ -23,6 +23,7 @@ VERSIONED = ("group_by", "shape", "define", "tell_at")
 NO_CONFIDENCE = "confidence is missing; write a number from 0 to 1 or an expression"
 NO_SEVERITY = "severity is missing; write severity: high, or severity: {medium: n >= 3, high: n >= 4}"
 _WORD = re.compile(r"[A-Za-z_]\w*")
+_PIECE = re.compile(r"\{\{|\}\}|\{([^}]*)\}|[{}]|[^{}]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -295,26 +296,16 @@ def _explanation(read: FieldReader, node: Node | None, scope: Scope) -> tuple[st
     if not isinstance(node, Scalar) or not text:
         return ()
     pieces: list[str | Slot] = []
-    at = 0
-    while at < len(text):
-        char = text[at]
-        if text.startswith(("{{", "}}"), at):
-            pieces.append(char)
-            at += 2
-        elif char == "{":
-            end = text.find("}", at)
-            if end < 0:
-                _slot_fault(read, node, at, "a { has no }; write {{ for the sign itself")
-                break
-            pieces.append(_slot(read, node, text[at + 1 : end], at + 1, scope))
-            at = end + 1
-        elif char == "}":
-            _slot_fault(read, node, at, "a } has no {; write }} for the sign itself")
-            at += 1
+    for match in _PIECE.finditer(text):
+        piece, inner = match[0], match[1]
+        if inner is not None:
+            pieces.append(_slot(read, node, inner, match.start(1), scope))
+        elif piece in ("{", "}"):
+            other = "}" if piece == "{" else "{"
+            message = f"a {piece} has no {other}; write {piece * 2} for the sign itself"
+            _slot_fault(read, node, match.start(), message)
         else:
-            end = min((i for i in (text.find("{", at), text.find("}", at)) if i >= 0), default=len(text))
-            pieces.append(text[at:end])
-            at = end
+            pieces.append(piece[0] if piece in ("{{", "}}") else piece)
     return tuple(pieces)
 
 

@@ -85,7 +85,7 @@ class CodePattern:
 
     @property
     def signal(self) -> str:
-        """The signal of its confidence; the other two have the suffixes `_severity` and `_told`."""
+        """The signal of its confidence; the other two have the suffixes `_severity` and `_report`."""
         return PREFIX + self.name
 
 
@@ -151,12 +151,12 @@ def file_of(code_pattern: CodePattern, vocabulary: Vocabulary) -> PatternFile:
             severity: f"{code_pattern.signal}_severity >= {n}"
             for n, severity in enumerate(code_pattern.severities)
         },
-        "details": {"told": f"{code_pattern.signal}_told"},
+        "details": {"report": f"{code_pattern.signal}_report"},
         **{key: value for key, value in code_pattern.words.items() if value},
         "examples": {"fires": [some], "quiet": [some, some]},
     }
     signal = code_pattern.signal
-    names = {signal: "number", f"{signal}_severity": "number", f"{signal}_told": "category"}
+    names = {signal: "number", f"{signal}_severity": "number", f"{signal}_report": "category"}
     known = replace(vocabulary, signals={**vocabulary.signals, **names})
     try:
         file = check_pattern(read_yaml(json.dumps(record), code_pattern.path), code_pattern.path, known)
@@ -171,7 +171,9 @@ def file_of(code_pattern: CodePattern, vocabulary: Vocabulary) -> PatternFile:
 
     patterns = tuple(
         replace(
-            pattern, details=((RECORD_DETAIL, Signal(f"{signal}_told")),), version=version_of(pattern.version)
+            pattern,
+            details=((RECORD_DETAIL, Signal(f"{signal}_report")),),
+            version=version_of(pattern.version),
         )
         for pattern in file.patterns
     )

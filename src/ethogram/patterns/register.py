@@ -295,7 +295,7 @@ def _signals_of(code_pattern: CodePattern) -> list[Signal]:
     signals = [
         Signal(signal, f"How sure the pattern {name} is, in code.", (0, 1), **common),
         Signal(f"{signal}_severity", f"How grave the pattern {name} is, in code.", (0, 3), **common),
-        Signal(f"{signal}_told", f"What the pattern {name} tells, in code.", None, **common),
+        Signal(f"{signal}_report", f"What the pattern {name} tells, in code.", None, **common),
     ]
     for item in signals:
         # As functools.wraps does: the module is the one of the user's code.
@@ -343,7 +343,7 @@ def _measure(code_pattern: CodePattern, event: Event, state: State) -> tuple[Map
         readings[signal] = float(match.confidence)
         readings[f"{signal}_severity"] = float(severities.index(match.severity or severities[0]))
         try:
-            readings[f"{signal}_told"] = match_text(match, code_pattern.needs)
+            readings[f"{signal}_report"] = match_text(match, code_pattern.needs)
         except TypeError as error:
             message = f"pattern {name!r} at event {event.id!r:.80}: details: {error}"
             raise EthogramError(message) from None

@@ -20,8 +20,8 @@ MOST = 20
 
 def scan_lines(scan: Scanned) -> Iterator[str]:
     """Tiers, categories, subjects and the cost of evaluating."""
-    record = scan.summary().to_dict()
-    yield f"{plural(scan.messages, 'message')} in {plural(len(scan.threads), 'thread')}"
+    record = scan.to_dict()
+    yield f"{plural(scan.messages, 'message')} in {plural(scan.threads, 'thread')}"
     if scan.without_text:
         yield f"{plural(scan.without_text, 'event')} without text skipped"
     yield f"{plural(scan.copies, 'message')} repeated by their subject, counted once"
@@ -37,7 +37,7 @@ def scan_lines(scan: Scanned) -> Iterator[str]:
     yield f"{scan.upgraded} upgraded by their thread, {scan.sampled} sampled from those without a flag"
     yield ""
     yield from _named("thread signals", scan.signals.most_common())
-    yield from _named("most frequent categories", scan.categories.most_common(10))
+    yield from _named("most frequent categories", scan.by_category.most_common(10))
     flagged = [
         (row["subject"], f"{row['messages']} ({row['flags']} flags)") for row in record["most_flagged"]
     ]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 import statistics
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from datetime import date
 from pathlib import Path
@@ -164,18 +164,12 @@ def _lines(text: str, name: str, faults: list[Fault]) -> Iterator[tuple[int, str
 
 
 def _value(text: str) -> Any:
-    """A number, or a text with or without quotes, without a comment after ` #`."""
-    if text.startswith("'") and text.endswith("'") and len(text) > 1:
-        return text[1:-1].replace("''", "'")
-    is_quoted = text.startswith('"')
-    text = text if is_quoted else text.partition(" #")[0].strip()
-    parsers: tuple[Callable[[str], Any], ...] = (int, float, json.loads)
-    for parse in parsers[: 3 if is_quoted else 2]:
-        try:
-            return parse(text)
-        except ValueError:
-            continue
-    return text
+    """A number, or a text with or without double quotes, without a comment after ` #`."""
+    text = text if text.startswith('"') else text.partition(" #")[0].strip()
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
 
 
 def _expected(key: str, value: Any) -> str:

@@ -205,7 +205,7 @@ class UsageHalfHour(RecordStruct):
     ended_abruptly: bool
 
 
-class UsageTold(RecordStruct):
+class UsageReported(RecordStruct):
     """A person's own data: one finding that was reported about them."""
 
     RECORD = "usage_told"

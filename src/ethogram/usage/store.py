@@ -313,7 +313,7 @@ class UsageStore:
             keys = [row.key for row in rows.values()]
             episodes: dict[int, list[Episode]] = {key: [] for key in keys}
             if rows:
-                query = "SELECT person, signal, opened, severity, last FROM told WHERE person BETWEEN ? AND ?"
+                query = "SELECT * FROM reported WHERE person BETWEEN ? AND ?"
                 for person, *episode in raw.execute(query, (keys[0], keys[-1])):
                     episodes.setdefault(person, []).append(Episode(*episode))
         return [
@@ -365,7 +365,7 @@ class UsageStore:
         with self._reading() as raw:
             return int(tables.read_value(raw, "SELECT newest FROM about"))
 
-    def kept_from(self, newest: float, now: float) -> int:
+    def retained_from(self, newest: float, now: float) -> int:
         """Seconds since 1970 before which nothing is kept, with an event at `newest` recorded."""
         return retention_start(
             min(now, max(self.newest, tables.round_up(int(newest), HALF_HOUR))), self.policy
@@ -391,7 +391,9 @@ class UsageStore:
                 people, events = people + some_people, events + some_events
                 last = max((row.key for row in rows.values()), default=last)
                 if not is_more:
-                    raw.execute("DELETE FROM told WHERE last < ?", (retention_start(newest, self.policy),))
+                    raw.execute(
+                        "DELETE FROM reported WHERE last < ?", (retention_start(newest, self.policy),)
+                    )
                     old = int(now) - self.policy.retention
                     raw.execute(f"{tables.HIDE} WHERE at < ? AND person IS NOT NULL", (old * 1_000_000,))
         # What was overwritten still stands in the log until it is emptied.
@@ -456,7 +458,7 @@ class UsageStore:
     ) -> tuple[Summary | None, int]:
         """Return what is left of a person after a moment, and how many stored events before it went."""
         gone = raw.execute("DELETE FROM events WHERE person = ? AND at < ?", (row.key, before)).rowcount
-        raw.execute("DELETE FROM told WHERE person = ? AND last < ?", (row.key, before))
+        raw.execute("DELETE FROM reported WHERE person = ? AND last < ?", (row.key, before))
         if self.stores_events and gone:
             return rebuild(row.state, before, tables.read_events(raw, "?", row.key)), gone
         return forget_before(row.state, before), gone

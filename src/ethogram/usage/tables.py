@@ -50,7 +50,7 @@ CREATE TABLE events (
 ) STRICT;
 CREATE INDEX events_by_at ON events (at);
 CREATE UNIQUE INDEX events_by_id ON events (person, id);
-CREATE TABLE told (
+CREATE TABLE reported (
   person INTEGER NOT NULL REFERENCES people (key) ON DELETE CASCADE, signal INTEGER NOT NULL,
   opened INTEGER NOT NULL,
   severity INTEGER NOT NULL,
@@ -75,7 +75,7 @@ PUT_PERSON = f"""INSERT INTO people (name, {STATE}, ids, due) VALUES (?, ?, ?, ?
   stretches = excluded.stretches, days = excluded.days, ids = excluded.ids, due = excluded.due"""
 EVENT = "at, length, flags, session, ahead"
 ADD_EVENT = "INSERT OR IGNORE INTO events VALUES (?, ?, ?, ?, ?, ?, ?)"
-ADD_EPISODE = """INSERT INTO told SELECT key, ?, ?, ?, ? FROM people WHERE name = ?
+ADD_EPISODE = """INSERT INTO reported SELECT key, ?, ?, ?, ? FROM people WHERE name = ?
   ON CONFLICT DO UPDATE SET severity = excluded.severity, last = excluded.last"""
 ADD_FILE = """INSERT INTO files VALUES (?, ?, ?) ON CONFLICT DO UPDATE
   SET done = excluded.done, newest = max(newest, excluded.newest)"""
