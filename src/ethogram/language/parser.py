@@ -9,7 +9,6 @@ from typing import Any
 from ..errors import did_you_mean
 from ..models import SEVERITIES, stable_hash
 from ..models.constants import STATUSES
-from ..models.slotted import dataclass
 from .ast import Combination, Expr, Pattern, Sequence, Shape, Slot, Spread
 from .expressions import BROKEN, Scope, Typed
 from .fields import FieldReader
@@ -26,26 +25,16 @@ _WORD = re.compile(r"[A-Za-z_]\w*")
 _PIECE = re.compile(r"\{\{|\}\}|\{([^}]*)\}|[{}]|[^{}]+")
 
 
-@dataclass(frozen=True, slots=True)
-class Parsed:
-    """Patterns of a file (several for for_each), and the kinds of signal they need."""
-
-    patterns: tuple[Pattern, ...]
-    kinds: Mapping[str, str]
-
-
 def parse_patterns(
     read: FieldReader, fields: Fields, vocabulary: Vocabulary, overlay: Mapping[str, float] | None = None
-) -> Parsed:
-    """The patterns of a file, valid where `read` has no faults."""
+) -> tuple[Pattern, ...]:
+    """The patterns of a file (several for for_each), valid where `read` has no faults."""
     parameters = _parameters(read, fields.get("parameters"), vocabulary, overlay or {})
-    patterns = []
-    for suffix, bindings in _for_each(read, fields.get("for_each"), vocabulary):
-        scope = Scope(vocabulary, parameters=parameters, bindings=bindings)
-        pattern = _pattern(read, fields, scope, suffix)
-        if pattern is not None:
-            patterns.append(pattern)
-    return Parsed(tuple(patterns), dict(read.kinds))
+    patterns = (
+        _pattern(read, fields, Scope(vocabulary, parameters=parameters, bindings=bindings), suffix)
+        for suffix, bindings in _for_each(read, fields.get("for_each"), vocabulary)
+    )
+    return tuple(pattern for pattern in patterns if pattern is not None)
 
 
 def _pattern(read: FieldReader, fields: Fields, scope: Scope, suffix: str) -> Pattern | None:

@@ -169,31 +169,27 @@ def _faults(declaration: _Declaration) -> Iterator[str]:
     for key in declaration.options:
         if key not in OPTIONS:
             yield renamed(key, OPTIONS) or f"unknown argument {key!r:.60}{did_you_mean(key, OPTIONS)}"
-    if not _NAME.fullmatch(str(declaration.name)):
-        yield "its name is small letters, digits and _, at most 50, like ping_pong"
-    if not isinstance(get("title"), str) or not get("title").strip():
-        yield "title is missing"
-    if not declaration.description:
-        yield "description is missing: a docstring will do"
     yield from _code_faults(declaration)
-    for key in TEXTS:
-        if not isinstance(get(key, ""), str):
-            yield f"{key} is a text"
-    for key in LISTS:
-        if not _is_list(get(key, ()), str):
-            yield f"{key} is a list of texts"
-    severities = declaration.severities
-    if not _is_list(severities) or not severities or any(item not in SEVERITIES for item in severities):
-        yield f"severity is one or several of {', '.join(SEVERITIES)}; not {severities!r:.60}"
-    group_by = get("group_by", ())
-    if not _is_list(group_by) or any(item not in GROUP_FIELDS for item in group_by):
-        yield f"group_by is some of {', '.join(GROUP_FIELDS)}, not {group_by!r:.60}"
-    if not _is_number(get("version", 1)):
-        yield f"version counts from 1, not {get('version', 1)!r:.40}"
-    if get("status", "stable") not in STATUSES:
-        yield f"status is one of {', '.join(STATUSES)}, not {get('status')!r:.40}"
-    if get("kinds") is not None and not _is_list(get("kinds"), str):
-        yield "kinds is a list of kinds of events, such as ['action']"
+    title, group_by, kinds = get("title"), get("group_by", ()), get("kinds")
+    severities, version, status = declaration.severities, get("version", 1), get("status", "stable")
+    checks = {
+        "its name is small letters, digits and _, at most 50, like ping_pong": _NAME.fullmatch(
+            str(declaration.name)
+        ),
+        "title is missing": isinstance(title, str) and title.strip(),
+        "description is missing: a docstring will do": declaration.description,
+        **{f"{key} is a text": isinstance(get(key, ""), str) for key in TEXTS},
+        **{f"{key} is a list of texts": _is_list(get(key, ()), str) for key in LISTS},
+        f"severity is one or several of {', '.join(SEVERITIES)}; not {severities!r:.60}": _is_list(severities)
+        and severities
+        and all(item in SEVERITIES for item in severities),
+        f"group_by is some of {', '.join(GROUP_FIELDS)}, not {group_by!r:.60}": _is_list(group_by)
+        and all(item in GROUP_FIELDS for item in group_by),
+        f"version counts from 1, not {version!r:.40}": _is_number(version),
+        f"status is one of {', '.join(STATUSES)}, not {status!r:.40}": status in STATUSES,
+        "kinds is a list of kinds of events, such as ['action']": kinds is None or _is_list(kinds, str),
+    }
+    yield from (message for message, holds in checks.items() if not holds)
     yield from _example_faults(declaration)
 
 

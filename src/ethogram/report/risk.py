@@ -180,8 +180,9 @@ def subject_lines(context: SubjectContext, risk: Assessment) -> Iterator[str]:
     for stage in context.stages:
         rest = {name: value for name, value in stage.history.items() if name != "subject"}
         where = f" ({pairs_text(rest)})" if rest else ""
-        since, at = (stamp(moment, timed=context.timed) for moment in (stage.since, stage.at))
-        reached = f"{stage.reached} of {stage.steps} steps since {since}"
+        since, at = (stamp(moment, timed=context.timed) for moment in (stage.since, stage.last))
+        events = plural(stage.events, "event")
+        reached = f"{stage.stage} of {plural(stage.of, 'step')}, {events} since {since}"
         last = f"last {clean(stage.step)!r} at {at}; next {clean(stage.next)!r}"
         yield f"  {clean(stage.pattern)}{where}: {reached}, {last}"
 
