@@ -7,6 +7,7 @@ depth. Scalars are resolved as in YAML 1.2: `on` and `no` are words.
 from __future__ import annotations
 
 import contextlib
+import os
 import re
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
@@ -14,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import BadInput, BadPattern, Fault
+from ..files import read_text
 from ..models.slotted import dataclass
 
 MAX_BYTES = 128 * 1024
@@ -115,24 +117,11 @@ def plain(node: Node | None, *, as_text: bool = False) -> Any:
 def read_yaml_file(path: str | Path, error: type[BadInput] = BadPattern, *, until: str | None = None) -> Node:
     """Parse the document of a file, up to a text where given; `error` is raised with every fault."""
     name = str(path)
-    try:
-        if Path(path).is_dir():
-            raise error([Fault(name, 0, 0, "is a folder, not a file")])
-        if Path(path).exists() and not Path(path).is_file():
-            raise error([Fault(name, 0, 0, "is not a plain file")])
-        with open(path, "rb") as file:
-            data = file.read(MAX_BYTES + 1)
-    except (OSError, ValueError) as fault:
-        reason = getattr(fault, "strerror", None) or str(fault)
-        raise error([Fault(name, 0, 0, f"cannot be read: {reason}")]) from None
-    if len(data) > MAX_BYTES:
-        raise error([Fault(name, 1, 1, f"is larger than {MAX_BYTES // 1024} KB; split it")])
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError as fault:
-        line = data[: fault.start].count(b"\n") + 1
-        column = fault.start - (data[: fault.start].rfind(b"\n") + 1) + 1
-        raise error([Fault(name, line, column, "is not UTF-8; save the file as UTF-8")]) from None
+    if os.path.isdir(name):  # noqa: PTH112 (a name may be no path at all)
+        raise error([Fault(name, 0, 0, "is a folder, not a file")])
+    if os.path.exists(name) and not os.path.isfile(name):  # noqa: PTH110, PTH113
+        raise error([Fault(name, 0, 0, "is not a plain file")])
+    text = read_text(name, MAX_BYTES, error)
     return read_yaml(text.partition(until)[0] if until else text, name, error)
 
 

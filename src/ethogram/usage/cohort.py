@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..data import DATA
 from ..errors import BadConfig, BadUsage, Fault, did_you_mean
+from ..files import read_text
 from ..models.record import Record
 from .clock import DAY, day_of, night_slots
 from .sessions import old_pauses, read_sessions
@@ -96,19 +97,7 @@ def find_cohort(number: int | str | Path) -> Cohort:
 
 def read_cohort(path: Path) -> Cohort:
     """Read the table of a file; BadConfig with every fault."""
-    try:
-        with path.open("rb") as file:
-            content = file.read(MAX_BYTES + 1)
-        if len(content) > MAX_BYTES:
-            raise BadConfig(
-                [Fault(str(path), 0, 0, f"is not a cohort table: larger than {MAX_BYTES:,} bytes")]
-            )
-        text = content.decode("utf-8-sig")
-    except OSError as error:
-        raise BadConfig([Fault(str(path), 0, 0, f"cannot be read: {error.strerror or error}")]) from None
-    except UnicodeDecodeError:
-        raise BadConfig([Fault(str(path), 0, 0, "is not UTF-8 text")]) from None
-    return parse_cohort(text, str(path))
+    return parse_cohort(read_text(path, MAX_BYTES, BadConfig), str(path))
 
 
 def parse_cohort(text: str, name: str) -> Cohort:
