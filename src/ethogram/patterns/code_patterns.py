@@ -55,20 +55,16 @@ class CodePattern:
     """A registered pattern in code, checked. `path` and `line` are where its code begins."""
 
     name: str
-    title: str
-    description: str
+    words: Mapping[str, Any]
+    """What its pattern file would say beside the shape: title, description, status, cause ..."""
     step: Step = field(repr=False, compare=False)
     start: State
     severities: tuple[str, ...]
     group_by: tuple[str, ...]
     examples: tuple[Example, ...]
     version: int = 1
-    status: str = "stable"
-    cause: str = ""
-    confirms: tuple[str, ...] = ()
     needs: tuple[str, ...] = ()
     kinds: tuple[str, ...] | None = None
-    words: Mapping[str, Any] = field(default_factory=dict)
     path: str = ""
     line: int = 0
     module: str = ""
@@ -139,11 +135,7 @@ def file_of(code_pattern: CodePattern, vocabulary: Vocabulary) -> PatternFile:
     some = {"story": "in code", "events": [{"id": "e1"}]}
     record: dict[str, Any] = {
         "name": code_pattern.name,
-        "title": code_pattern.title,
-        "status": code_pattern.status,
-        "description": code_pattern.description,
-        "cause": code_pattern.cause or code_pattern.name,
-        "confirms": list(code_pattern.confirms),
+        **code_pattern.words,
         "group_by": list(code_pattern.group_by),
         "shape": {"threshold": {"when": f"{code_pattern.signal} > 0"}},
         "confidence": code_pattern.signal,
@@ -152,7 +144,6 @@ def file_of(code_pattern: CodePattern, vocabulary: Vocabulary) -> PatternFile:
             for n, severity in enumerate(code_pattern.severities)
         },
         "details": {"report": f"{code_pattern.signal}_report"},
-        **{key: value for key, value in code_pattern.words.items() if value},
         "examples": {"fires": [some], "quiet": [some, some]},
     }
     signal = code_pattern.signal
