@@ -22,6 +22,7 @@ from .config import Settings
 from .config.settings import learning_in
 from .models import Detection, Verdict
 from .risk.accuracy import Accuracy, Agreement
+from .risk.calibration import Reliability
 
 if TYPE_CHECKING:
     from .store import Store
@@ -101,7 +102,7 @@ def second_look(
 
 def calibration(
     pattern: str | None = None, *, store: str | Path | Store, settings: Settings | None = None
-) -> list[stored.Calibrated]:
+) -> list[Reliability]:
     """The calibration of the confidences of a pattern (default: all) by verdicts."""
     settings = settings or Settings()
     with opened(store) as store:

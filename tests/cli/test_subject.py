@@ -86,18 +86,19 @@ def test_it_tells_how_far_a_staged_pattern_has_come(folder, capsys):
     then = ("--as-of", "2026-01-03T12:00:00Z")
     run("store", "subject", "di", *then)
     line = (
-        "  warm_then_cold (target bo): 3 of 4 steps since 2026-01-01 12:00, last 'warm' at 2026-01-03 12:00; "
+        "  warm_then_cold (target bo): 1 of 2 steps, 3 events since 2026-01-01 12:00, "
+        "last 'warm' at 2026-01-03 12:00; "
         "next 'press'\n"
     )
     assert line in capsys.readouterr().out
     (stage,) = asked(capsys, "di", *then)["stages"]
-    assert (stage["reached"], stage["steps"], stage["step"], stage["next"]) == (3, 4, "warm", "press")
+    assert (stage["stage"], stage["of"], stage["step"], stage["next"]) == (1, 2, "warm", "press")
     assert (stage["event"], stage["history"]) == ("di-3", {"subject": "di", "target": "bo"})
 
 
 def test_a_stage_that_can_no_longer_be_completed_is_not_told(folder, capsys):
     def reached(subject: str, at: str) -> list[int]:
-        return [stage["reached"] for stage in asked(capsys, subject, "--as-of", at)["stages"]]
+        return [stage["events"] for stage in asked(capsys, subject, "--as-of", at)["stages"]]
 
     assert reached("di", "2026-01-05T12:00:00Z") == [3]
     # Two days later pressure no longer comes soon; but one more warm message would be the third again.
@@ -107,7 +108,7 @@ def test_a_stage_that_can_no_longer_be_completed_is_not_told(folder, capsys):
 
 def test_a_stage_as_it_was_at_an_earlier_moment(folder, capsys):
     (stage,) = asked(capsys, "di", "--as-of", "2026-01-02T12:00:00Z")["stages"]
-    assert (stage["reached"], stage["at"]) == (2, "2026-01-02T12:00:00Z")
+    assert (stage["events"], stage["last"]) == (2, "2026-01-02T12:00:00Z")
 
 
 def test_an_unknown_subject_is_told_with_the_nearest(folder, capsys):

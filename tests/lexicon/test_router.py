@@ -82,7 +82,7 @@ def test_shares_stand_beside_what_is_expected():
 
 def test_a_summary_counts_everything_once():
     thread = messages(("ann", FLATTERY), ("ann", URGENCY), ("bo", PLAIN), ("ann", "You owe me."))
-    said = scan_events(thread, sampled=0.0).summary().to_dict()
+    said = scan_events(thread, sampled=0.0).to_dict()
     assert (said["messages"], said["threads"], said["upgraded"]) == (4, 1, 1)
     assert said["thread_signals"] == {"repeat_flags": 1}
     assert said["most_flagged"] == [{"subject": "ann", "messages": 3, "flags": 3}]
@@ -142,7 +142,7 @@ def test_the_prompt_of_any_message_can_be_shown():
 
 def test_events_without_text_are_no_messages():
     found = scan_events([*messages(("ann", PLAIN)), Event.sample(id="x", subject="bo")], sampled=0.0)
-    assert (found.messages, found.without_text, dict(found.tiers)) == (1, 1, {"standard": 1})
+    assert (found.messages, found.without_text, dict(found.by_tier)) == (1, 1, {"standard": 1})
 
 
 def test_those_worth_a_look_are_named():

@@ -80,7 +80,7 @@ def test_the_scan_chooses_twelve_of_ninety_eight():
         1,
         1,
     ]
-    assert dict(found.tiers) == {"standard": 86, "focused": 8, "deep": 3, "deep_with_context": 1}
+    assert dict(found.by_tier) == {"standard": 86, "focused": 8, "deep": 3, "deep_with_context": 1}
     assert (found.upgraded, sum(found.evaluated.values())) == (2, 12)
     assert found.flagged.most_common(1) == [("KiraX", 5)]
 

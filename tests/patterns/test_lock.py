@@ -10,13 +10,13 @@ import pytest
 from ethogram.errors import BadPattern
 from ethogram.patterns.catalogue import load_vocabulary
 from ethogram.patterns.library import SHIPPED, load_patterns
+from ethogram.patterns.listing import LockChange
 from ethogram.patterns.lock import (
     FILE,
     GONE,
     MEANING,
     NEW,
     WORDS,
-    Change,
     Hashes,
     changes,
     hashes_of,
@@ -57,7 +57,7 @@ def test_the_lock_of_the_library_is_current():
 def test_a_change_is_one_of_meaning_or_only_of_words(tmp_path, change, what):
     before = hashes(write(tmp_path))
     after = hashes(write(tmp_path, **change))
-    assert changes(before, after) == [Change("outburst", what)]
+    assert changes(before, after) == [LockChange("outburst", what)]
 
 
 def test_comments_and_layout_change_nothing(tmp_path):
@@ -69,7 +69,7 @@ def test_comments_and_layout_change_nothing(tmp_path):
 
 def test_new_and_gone_patterns_are_named(tmp_path):
     item, other = hashes(write(tmp_path)), hashes(write(tmp_path, BUSY))
-    assert changes(item, other) == [Change("busy", NEW), Change("outburst", GONE)]
+    assert changes(item, other) == [LockChange("busy", NEW), LockChange("outburst", GONE)]
 
 
 def test_a_lock_is_read_back_as_it_was_written(tmp_path):

@@ -67,20 +67,6 @@ def test_histories_are_counted_as_the_pattern_tells_them_apart():
     assert (told.histories, told.looked_at) == (10, 20)
 
 
-def test_patterns_with_other_histories_are_compared_by_what_both_know_and_alike_from_either_side():
-    # Four subjects with five targets each: one pattern fires for every target of two of them, the other
-    # once for each of these two. Half of all subjects have either, and all of the half both: 1 / 0.5.
-    by_target = [
-        found(f"{who}{n}", "new", who, f"{who}{n}", history={"target": f"t{n}"})
-        for who in ("ann", "bo")
-        for n in range(5)
-    ]
-    by_subject = [found(f"x{who}", "old", who, f"{who}0") for who in ("ann", "bo")]
-    overlap = backtest("new", by_target, by_subject, histories=20, wider={("subject",): 4}).overlaps[0]
-    other = backtest("old", by_subject, by_target, histories=4).overlaps[0]
-    assert overlap.together == other.together == 2.0
-
-
-def test_without_a_count_of_common_histories_nothing_is_said_of_them():
+def test_of_patterns_that_group_events_differently_nothing_is_said_of_common_histories():
     own = [found("a", "new", "ann", "e1", history={"target": "t"})]
     assert backtest("new", own, [found("x", "old", "ann", "e1")], histories=9).overlaps[0].together is None

@@ -69,10 +69,10 @@ def test_it_comes_near_to_the_truth(n):
 
 
 def test_the_table_tells_what_was_said_and_what_was_seen():
-    told = reliability([(0.9, True)] * 9 + [(0.9, False)] + [(0.1, False)] * 10)
+    told = reliability([(0.9, True)] * 9 + [(0.9, False)] + [(0.1, False)] * 10, "loop", 20)
     assert [(row.count, round(row.said, 2), row.right) for row in told.rows] == [
         (10, 0.1, 0),
         (10, 0.9, 9),
     ]
     assert told.distance == pytest.approx(0.05)
-    assert reliability([]) is None
+    assert told.sufficient

@@ -1,4 +1,4 @@
-from dataclasses import replace
+from dataclasses import asdict, replace
 from datetime import timedelta
 from functools import cache
 
@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ethogram.risk.changes import AUTOMATIC, apply_proposal, in_force, undo_last
-from ethogram.risk.proposal import measure_effect
+from ethogram.risk.proposal import TriedValue, measure_effect
 from ethogram.risk.tuning import StepLimits, automatic_step, learn
 from risk_lines_world import replayer, things
 from risk_makers import NOW
@@ -26,13 +26,18 @@ def planted(rng_seed=3):
     every = np.ones(60, dtype=bool)
     values = [float(item) for item in np.round(np.linspace(0, 1, 41), 3)]
     return replace(
-        told, effects=tuple((value, measure_effect(true, every, x > value, every)) for value in values)
+        told,
+        values=tuple(
+            TriedValue(**asdict(measure_effect(true, every, x > value, every)), value=value)
+            for value in values
+        ),
     )
 
 
 def test_automatic_steps_are_small_apart_and_lose_little():
     told = planted()
-    value, after = automatic_step(told, file_value=0.3, at=NOW)
+    after = automatic_step(told, file_value=0.3, at=NOW)
+    value = after.value
     assert value == 0.4
     assert after.confirmed == told.before.confirmed
     assert after.false_alarms < told.before.false_alarms
@@ -41,11 +46,13 @@ def test_automatic_steps_are_small_apart_and_lose_little():
     assert "no further than 0 from 0.3" in automatic_step(
         told, file_value=0.3, at=NOW, limits=StepLimits(far=0.0)
     )
-    losing = replace(told, effects=tuple((item, replace(after, lost=9)) for item, after in told.effects))
+    losing = replace(told, values=tuple(replace(item, lost=9) for item in told.values))
     assert "too many confirmed" in automatic_step(losing, file_value=0.3, at=NOW)
-    idle = replace(told, effects=tuple((item, told.before) for item, _ in told.effects))
+    idle = replace(
+        told, values=tuple(TriedValue(**asdict(told.before), value=item.value) for item in told.values)
+    )
     assert "avoids a false alarm" in automatic_step(idle, file_value=0.3, at=NOW)
-    assert "nothing was tried" in automatic_step(replace(told, effects=()), file_value=0.3, at=NOW)
+    assert "nothing was tried" in automatic_step(replace(told, values=()), file_value=0.3, at=NOW)
     unsure = replace(told, low=0.2, high=0.8)
     assert "may well be" in automatic_step(unsure, file_value=0.3, at=NOW)
 
@@ -55,7 +62,8 @@ def test_there_is_a_step_from_wherever_the_number_lies(now):
     """What is tried at first lies .125 apart, and a step is .1."""
     x, judged = things(np.random.default_rng(3), 60, now, 0.8)
     told = learn("p", {"threshold": now}, judged, replayer(x))
-    value, after = automatic_step(told, file_value=now, at=NOW)
+    after = automatic_step(told, file_value=now, at=NOW)
+    value = after.value
     assert value == pytest.approx(now + 0.1)
     assert (after.confirmed, after.false_alarms) == (
         told.before.confirmed,
@@ -69,7 +77,8 @@ def test_a_whole_number_goes_by_one():
     times = 2 + np.floor(x * 6)
     told = learn("p", {"threshold": 2}, judged, replayer(times + 0.5))
     assert (told.old, told.new) == (2, 5)
-    value, after = automatic_step(told, file_value=2, at=NOW)
+    after = automatic_step(told, file_value=2, at=NOW)
+    value = after.value
     assert (value, type(value)) == (3, int)
     assert after.false_alarms == int(((times > 2) & (times < 5)).sum())
     assert "no further than 1 " in automatic_step(replace(told, old=3), file_value=2, at=NOW)

@@ -50,9 +50,13 @@ def test_a_proposal_says_what_it_would_change():
 
 def test_what_each_value_would_find_is_told_and_falls_with_the_threshold():
     _, told = one_run(np.random.default_rng(3), right=0.7)
-    assert dict(told.effects)[told.old] == told.before
-    assert dict(told.effects)[told.new] == told.after
-    found = [item.confirmed + item.false_alarms for _, item in told.effects]
+    tried = {item.value: item for item in told.values}
+    assert (tried[told.old].true, tried[told.old].false_alarms) == (
+        told.before.true,
+        told.before.false_alarms,
+    )
+    assert (tried[told.new].true, tried[told.new].false_alarms) == (told.after.true, told.after.false_alarms)
+    found = [item.confirmed + item.false_alarms for item in told.values]
     assert found == sorted(found, reverse=True)
 
 

@@ -32,13 +32,13 @@ def test_only_what_is_asked_for_is_measured():
 
 def test_the_scorer_is_the_signal_and_its_version():
     [found] = measure_all([event(0, text="Hi?")], ["length"])
-    assert found.reading("length").scorer == "length@1"
+    assert found.scorers["length"] == "length@1"
 
 
 def test_a_supplied_reading_is_never_replaced():
     [found] = measure_all([event(0, text="Hi?", readings={"length": 99.0})], ["length"])
-    assert found.reading("length").value == 99.0
-    assert found.reading("length").scorer == INPUT_SCORER
+    assert found.readings["length"] == 99.0
+    assert found.scorers.get("length", INPUT_SCORER) == INPUT_SCORER
 
 
 def test_the_events_given_are_not_changed():

@@ -7,7 +7,7 @@ import random
 
 import pytest
 
-from ethogram.usage import Settings, Summary, merge, record, signals
+from ethogram.usage import Settings, Summary, record, signals
 from ethogram.usage.night import infer_zone
 from ethogram.usage.sessions import read_sessions
 from ethogram.usage.summary import read_days
@@ -31,18 +31,6 @@ def test_a_summary_is_bounded_however_much_is_written() -> None:
             session=rng.choice("abcde"),
         )
     assert len(state.stretches) + len(state.days) <= 2048
-
-
-@pytest.mark.parametrize("variant", VARIANTS)
-def test_merged_summaries_are_that_of_all_events(variant: int) -> None:
-    rng = random.Random(variant)
-    times = [1_700_000_000 + rng.random() * rng.choice([3, 60, 200]) * DAY for _ in range(200)]
-    states = [Summary(), Summary(), Summary()]
-    for at in times:
-        which = rng.randrange(3) // 2
-        states[which] = record(states[which], at, zone="Asia/Kolkata", length=7)
-        states[2] = record(states[2], at, zone="Asia/Kolkata", length=7)
-    assert merge(states[0], states[1]) == merge(states[1], states[0]) == states[2]
 
 
 @pytest.mark.parametrize("variant", VARIANTS)

@@ -46,7 +46,7 @@ def test_the_two_versions_are_there() -> None:
     [
         (("night_share: 0.08", "night_share: 1.2"), "invalid night_share 1.2: expected a number from"),
         (("night_share: 0.08", "night_share: often"), "invalid night_share 'often'"),
-        (("night_share: 0.08", "night_share: nan"), "invalid night_share nan: expected a number from"),
+        (("night_share: 0.08", "night_share: NaN"), "invalid night_share nan: expected a number from"),
         (("night_share: 0.08", "night_shaer: 0.08"), "did you mean 'night_share'"),
         (("night_share: 0.08", ""), "lacks night_share"),
         (("night_share: 0.08", "  night_share: 0.08"), "must be `name: value`"),

@@ -91,7 +91,7 @@ def test_every_look_leaves_a_line_also_one_that_found_nobody(path, key):
         tracker.signals("nobody", NOW)
         list(tracker.export(WHO))
         list(tracker.sweep(NOW - 50 * DAY))
-        name = bytes.fromhex(tracker.name(WHO))
+        name = tracker.name(WHO)
         told = [(item.what, item.who, item.why) for item in tracker.audit(WHO)]
         assert told == [
             ("signals", "dr. b", "weekly review"), ("export", "dr. b", ""), ("listed", "dr. b", ""),

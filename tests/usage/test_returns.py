@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from ethogram.usage import Settings, Summary, UsageSignals, fuse, merge, record, signals
+from ethogram.usage import Settings, Summary, UsageSignals, fuse, record, signals
 from ethogram.usage.absence import Absence, is_heavy, is_unusual
 from ethogram.usage.sessions import read_sessions
 from ethogram.usage.summary import ACTIVE_DAYS, DAYS, read_days
@@ -157,7 +157,6 @@ def test_days_are_the_newest_seventy_and_the_newest_active_ones_in_any_order(see
     assert [day.day - NOON // DAY for day in read_days(state)] == wanted
     mixed = rng.sample(times, len(times))
     assert know(mixed) == state
-    assert merge(know(mixed[:50]), know(mixed[50:])) == state
 
 
 def test_an_event_without_a_zone_is_on_the_clock_known_before() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hmac
 import json
 import sqlite3
 from contextlib import closing
@@ -12,7 +11,6 @@ import pytest
 from ethogram.cli.main import main
 from ethogram.errors import BadUsage
 from ethogram.store import open_store
-from ethogram.usage.pseudonym import read_keys
 from ethogram.usage.rotation import rotate
 from ethogram.usage.tracker import UsageTracker
 from small import turns, write_events
@@ -79,37 +77,15 @@ def test_a_person_is_found_in_a_store_of_events_by_id_and_key(tmp_path, key, cap
     assert [item.get("record") for item in said] == [None, None, "usage_look"]
 
 
-def make_old(path, key) -> None:
-    """An empty store without a number of its own."""
-    UsageTracker(path, key=key).close()
-    with closing(sqlite3.connect(path, isolation_level=None)) as raw:
-        raw.execute("UPDATE about SET salt = NULL, key_check = ?", (read_keys(key).check(),))
-
-
-def test_a_store_without_a_number_keeps_its_names_and_can_be_rotated(tmp_path, key):
-    path = tmp_path / "old.db"
-    make_old(path, key)
-    first, *_ = read_keys(key).chain
-    old = hmac.digest(first, f"person\0{WHO}".encode(), "sha256")[:16]
-    with UsageTracker(path, key=key, clock=lambda: NOW) as tracker:
-        tracker.record(WHO, BEGIN, 10)
-        assert tracker.name(WHO) == old.hex()
-    second = rotate(key, [path], at=NOW).chain[1]
-    with UsageTracker(path, key=key, clock=lambda: NOW) as tracker:
-        assert tracker.name(WHO) == hmac.digest(second, old, "sha256")[:16].hex()
-        assert [item["events"] for item in tracker.export(WHO) if item["record"] == "usage_person"] == [1]
-
-
-def test_rotation_turns_old_and_new_stores_together(tmp_path, key):
-    old, new = tmp_path / "old.db", tmp_path / "new.db"
-    make_old(old, key)
-    record(old, key)
-    record(new, key)
-    before = hashes(old) | hashes(new)
-    rotate(key, [old, new], at=NOW)
-    salts = before & (hashes(old) | hashes(new))
-    assert len(salts) == 1  # the number of the new store, and nothing else
-    for path in (old, new):
+def test_rotation_turns_several_stores_together(tmp_path, key):
+    paths = [tmp_path / "a.db", tmp_path / "b.db"]
+    for path in paths:
+        record(path, key)
+    before = hashes(paths[0]) | hashes(paths[1])
+    rotate(key, paths, at=NOW)
+    salts = before & (hashes(paths[0]) | hashes(paths[1]))
+    assert len(salts) == 2  # the numbers of the stores, and nothing else
+    for path in paths:
         with UsageTracker(path, key=key, clock=lambda: NOW) as tracker:
             assert tracker.info()["people"] == len(PEOPLE)
             assert [item.what for item in tracker.audit(WHO)] == ["signals"]

@@ -15,13 +15,13 @@ from ..errors import BadUsage
 from ..fields import Count, Name, Ratio, RecordStruct
 from ..ingest import Batch, OnDisk
 from ..ingest.batch import EventSequence, sequence_of
-from ..language.history import belongs, key_of
+from ..language.history import key_of
 from ..language.program import Program
 from ..models import Detection, Event
 from ..models.detection import STANDING
 from ..models.record import Record
 from ..patterns.library import Library
-from ..risk.backtest import Backtest, Fields, backtest, common_fields, events_of, histories_of
+from ..risk.backtest import Backtest, backtest, events_of, histories_of
 from ..store.records import Store
 from .analyze import analyze_gathered
 from .jobs import in_turn, usable_cores
@@ -138,13 +138,11 @@ def backtest_patterns(
         if not checked.histories and analysis.events and (fields := _lacking_fields(program, batch.events)):
             lacking[checked.pattern] = fields
         own = [item for item in analysis.every if item.pattern == checked.pattern]
-        until = (event for event in batch.events if analysis.as_of is None or event.at <= analysis.as_of)
         result = backtest(
             checked.pattern,
             own,
             rest,
             histories=checked.histories,
-            wider=_wider_histories(program, own, rest, until),
             timed=not untimed,
             since=start,
             shuffled=shuffled.get(checked.pattern, ()),
@@ -175,12 +173,10 @@ def backtest_shadow(
     untimed = frozenset(source.name for source in store.sources().values() if not source.timed)
     rest = [item for item in detections if item.status != "shadow"]
     backtests = []
-    for name, program in sorted(shadow.items()):
+    for name in sorted(shadow):
         own = [item for item in detections if item.pattern == name and item.status == "shadow"]
-        count, wider = len(histories[name]), _wider_histories(program, own, rest, store.events(ordered=False))
-        backtests.append(
-            backtest(name, own, rest, histories=count, wider=wider, timed=not untimed, since=start)
-        )
+        count = len(histories[name])
+        backtests.append(backtest(name, own, rest, histories=count, timed=not untimed, since=start))
     return BacktestResult(tuple(backtests), (), events, as_of, start, untimed)
 
 
@@ -202,31 +198,6 @@ def _lacking_fields(program: Program, events: Iterable[Event]) -> tuple[str, ...
         if not left:
             break
     return tuple(name for name in program.group_by if name in left)
-
-
-def _wider_histories(
-    program: Program, own: Sequence[Detection], others: Iterable[Detection], events: Iterable[Event]
-) -> dict[Fields, int]:
-    """How many histories there are by the fields that a pattern shares with each other pattern."""
-    if not own:
-        return {}
-    samples = {(other.pattern, *sorted(other.history)): other for other in others}
-    wanted = {common_fields(own[:1], [other]) for other in samples.values()} - {common_fields(own, own), ()}
-    if not wanted:
-        return {}
-    every: dict[Fields, set[object]] = defaultdict(set)
-    read: dict[Fields, set[object]] = defaultdict(set)
-    for event in events:
-        if (key := key_of(program, event)) is None:
-            continue
-        values = dict(zip(program.group_by, key, strict=True))
-        for fields in wanted:
-            history = (event.source, *(values[name] for name in fields))
-            every[fields].add(history)
-            if belongs(program, event):
-                read[fields].add(history)
-    # Events do not have the readings that are measured here: then all histories with the fields count.
-    return {fields: len(read[fields] or every[fields]) for fields in wanted}
 
 
 def shuffled(events: Sequence[Event], rng: random.Random) -> EventSequence:

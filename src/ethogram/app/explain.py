@@ -236,7 +236,7 @@ class Explainer:
                 case ThresholdProgram() as body:
                     shape = {"threshold": why_threshold(body, history, fired, at)}
                 case SilenceProgram() as body:
-                    shape = {"silence": why_silence(body, history, micros(self.as_of), at)}
+                    shape = {"silence": why_silence(program, body, history, micros(self.as_of), at)}
                 case _:
                     raise TypeError(f"no answer for {type(program.body).__name__}")
         reason = "" if lacking is None else lacking.reason

@@ -10,10 +10,10 @@ from typing import NamedTuple
 from ..engine.history import NO_CHAIN, Chain, History
 from ..engine.live.expressions import number, read_at
 from ..engine.live.sequence import Replay, Sequence, limit_of
+from ..engine.live.silence import Silence
 from ..fields import Ordinal
 from ..language.ast import And, AnyOf, Compare, Expr, Known, Limits, Member, Not, Number, Or, OrElse, Text
 from ..language.program import Place, Program, SequenceProgram, SilenceProgram, ThresholdProgram
-from ..language.three_valued import above
 from ..language.unparse import write, write_limits
 from ..language.visitor import MEASURES, children, walk
 from ..models import Value, format_time, moment
@@ -230,9 +230,12 @@ class SilenceWhy(Record):
     waits: tuple[Wait, ...]
 
 
-def why_silence(body: SilenceProgram, history: History, as_of: int, at: int | None = None) -> SilenceWhy:
+def why_silence(
+    program: Program, body: SilenceProgram, history: History, as_of: int, at: int | None = None
+) -> SilenceWhy:
     """The silence in a history: the deadlines that passed, the one that came nearest, and the last."""
-    waits = [_wait(body, history, as_of, event) for event in range(len(history.events))]
+    silence = Silence(program, body)
+    waits = [_wait(silence, history, as_of, event) for event in range(len(history.events))]
     limit = body.longer_than
     longer_than = f"{write(limit)} seconds"
     if isinstance(limit, Number) and limit.value >= 0:
@@ -246,22 +249,12 @@ def why_silence(body: SilenceProgram, history: History, as_of: int, at: int | No
     )
 
 
-def deadline_after(body: SilenceProgram, history: History, at: int) -> int | None:
-    """When the silence after an event would be too long, in microseconds; None where it never is."""
-    if at + 1 < body.at_least or (body.after is not None and read_at(body.after, history, at) is not True):
-        return None
-    seconds = number(read_at(body.longer_than, history, at))
-    if seconds is None or above(0.0, seconds):
-        return None
-    return history.times[at] + max(0, round(seconds * 1e6))
-
-
-def _wait(body: SilenceProgram, history: History, as_of: int, at: int) -> Wait:
-    ended = at + 1 < len(history.events)
+def _wait(silence: Silence, history: History, as_of: int, at: int) -> Wait:
+    body, ended = silence.body, at + 1 < len(history.events)
     following = history.times[at + 1] if ended else as_of
     after = None if body.after is None else condition_at(body.after, history, at)
     seconds = number(read_at(body.longer_than, history, at))
-    deadline = deadline_after(body, history, at)
+    deadline = silence.deadline(0, history.events[at], history.times[at], at, history)
     return Wait(
         spot(history, at),
         after,

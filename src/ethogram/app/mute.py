@@ -57,7 +57,7 @@ def mutes(entry: Mute, detection: Detection, events: Events) -> bool:
     path and command there must be some in the evidence, and all of them must match, so that an entry for
     build/* never hides that something else was touched as well.
     """
-    for name, glob in entry.asks.items():
+    for name, glob in entry.criteria.items():
         if name == "subject":
             matched = matches(glob, detection.subject)
         elif name == "pattern":
@@ -128,7 +128,7 @@ def add_excerpts(detections: Sequence[Detection], events: Iterable[Event]) -> li
 
 def ask_for_facts(entries: Iterable[Mute]) -> bool:
     """Whether an entry asks for a path or a command, which only events have."""
-    return any(name in FACTS for entry in entries for name in entry.asks)
+    return any(name in FACTS for entry in entries for name in entry.criteria)
 
 
 def _texts(value: Any) -> Iterator[str]:

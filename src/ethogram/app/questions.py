@@ -18,7 +18,7 @@ from ..models import TRAITS, Detection, Event
 from ..models.detection import STANDING
 from ..models.record import Record
 from ..models.slotted import dataclass
-from ..store.records import SharedRow, Store, Who
+from ..store.records import SharedRow, ShownRow, Store, Who
 from .subject import SignalContext, signal_contexts
 
 SHARED_BY = ("pattern", "target", "text")
@@ -248,25 +248,15 @@ def to_networkx(store: Store) -> Any:
             ends = [("subject", tie.source, name) for name in (tie.subject, tie.target)]
             graph.add_node(ends[1], kind="subject", name=tie.target, source=tie.source)
             graph.add_edge(*ends, type="ACTED_ON", events=tie.events, kinds=dict(tie.kinds))
+
+    def add(row: Detection | ShownRow, kind: str, name: str, edge: str, *fields: str) -> None:
+        graph.add_node((kind, name), kind=kind, name=name)
+        values = {field: getattr(row, field) for field in fields}
+        graph.add_edge(("subject", row.source, row.subject), (kind, name), type=edge, **values)
+
     for item in standing(store):
-        graph.add_node(("pattern", item.pattern), kind="pattern", name=item.pattern)
-        graph.add_edge(
-            ("subject", item.source, item.subject),
-            ("pattern", item.pattern),
-            type="EXHIBITS_PATTERN",
-            id=item.id,
-            severity=item.severity,
-            confidence=item.confidence,
-            detected_at=item.detected_at,
-        )
+        fields = ("id", "severity", "confidence", "detected_at")
+        add(item, "pattern", item.pattern, "EXHIBITS_PATTERN", *fields)
     for seen in store.shown():
-        graph.add_node(("indicator", seen.indicator), kind="indicator", name=seen.indicator)
-        graph.add_edge(
-            ("subject", seen.source, seen.subject),
-            ("indicator", seen.indicator),
-            type="SHOWS",
-            events=seen.events,
-            score=seen.score,
-            first_at=seen.first_at,
-        )
+        add(seen, "indicator", seen.indicator, "SHOWS", "events", "score", "first_at")
     return graph

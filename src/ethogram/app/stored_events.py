@@ -180,8 +180,7 @@ def keys_of(store: Store, key: str | None) -> Keys | None:
 
 def _scoped(store: Store, keys: Keys) -> Keys:
     """The keys as this private store uses them; BadUsage where it was made with others."""
-    salt = store.private_salt()
-    scoped = keys.scoped(PURPOSE, None if salt is None else salt.to_bytes(8, "big"))
+    scoped = keys.scoped(PURPOSE, (store.private_salt() or 0).to_bytes(8, "big"))
     if store.private() != _check_number(scoped):
         raise BadUsage("the key is not that of this store; give the one that it was made with")
     return scoped

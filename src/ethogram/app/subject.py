@@ -33,72 +33,86 @@ STEADY = 0.2
 
 
 @dataclass(frozen=True, slots=True)
-class Stage(Record):
-    """A partial match of a sequence: `reached` of its steps, the first at `since`, the last at `at`.
+class Progress(Record):
+    """How far a sequence that has not fired has come in one history.
 
-    A step that must be met three times counts as three. `next` is the step that comes next.
+    `stage` counts whole steps, `events` matched events; `since` and `last` are the times of the first and the
+    newest of them, `event` the newest. `step` is its step, `next` the one of the event that is to come.
     """
 
-    pattern: str
+    RECORD = "progress"
+
+    pattern: Name
     title: str
+    source: str
     history: Mapping[str, Value]
-    reached: Count
-    steps: Count
+    stage: Count
+    of: Count
     step: str
     next: str
+    events: Count
     since: datetime
-    at: datetime
+    last: datetime
     event: str
 
 
-def stages(programs: Sequence[Program], events: Sequence[Event], as_of: datetime) -> Iterator[Stage]:
+def stages(programs: Sequence[Program], events: Sequence[Event], as_of: datetime) -> Iterator[Progress]:
     """Every partial match that could still be completed, the furthest of each history."""
     for program in programs:
-        if not isinstance(program.body, SequenceProgram):
-            continue
-        machine = SequenceMachine(program, program.body)
-        for history in histories(program, events):
-            if program.timed_only and not history.timed:
-                continue
-            state, places = Replay(machine, history).state, len(machine.steps) - 1
-            link = _furthest(machine, history, state, history.n, micros(as_of), places)
-            if link is None:
-                continue
-            reached = len(link.chain())
-            yield Stage(
-                pattern=program.name,
-                title=program.title,
-                history=dict(zip(program.group_by, history.key, strict=True)),
-                reached=reached,
-                steps=len(machine.steps),
-                step=machine.steps[reached - 1],
-                next=machine.steps[reached],
-                since=link.first.event.at,
-                at=link.seen.event.at,
-                event=link.seen.event.id,
-            )
+        if isinstance(program.body, SequenceProgram):
+            machine = SequenceMachine(program, program.body)
+            for history in histories(program, events):
+                if history.timed or not program.timed_only:
+                    state = Replay(machine, history).state
+                    yield from _progress(machine, history, state, history.n, micros(as_of))
 
 
-def _furthest(
-    machine: SequenceMachine,
-    history: History,
-    state: SequenceState | None,
-    position: int,
-    us: int,
-    places: int,
-) -> Link | None:
-    """The furthest chain of at most so many places that an event at this position and time could continue."""
-    for i in range(places - 1, -1, -1):
+def progress_of(engine: Engine, subject: str, source: str | None) -> list[Progress]:
+    """Every partial match in a history of the subject."""
+    result: list[Progress] = []
+    for group in engine.groups:
+        for k, machine in group.steps:
+            if not isinstance(machine, SequenceMachine):
+                continue
+            for key, history in group.histories.items():
+                if key[group.subject] == subject and source in (None, key[0]):
+                    result += _progress(machine, history, history.states[k], history.n - 1, history.us)
+    return result
+
+
+def _progress(
+    machine: SequenceMachine, history: History, state: SequenceState | None, position: int, us: int
+) -> Iterator[Progress]:
+    """The furthest chain that an event at this position and time could continue."""
+    for i in range(len(machine.steps) - 2, -1, -1):
         link = None if state is None else state.standing[i]
-        if state is None or link is None or link.first.position <= state.fired:
+        if state is None or link is None or link.first.position <= state.fired or state.blocked[i + 1]:
             continue
-        if i + 1 < len(machine.steps) and (
-            state.blocked[i + 1] or not machine.reaches(i + 1, link.seen, position, us, history.timed)
+        now = Seen(position, link.seen.event, us, {})
+        if machine.reaches(i + 1, link.seen, position, us, history.timed) and machine.inside(
+            link.first, now, history.timed
         ):
-            continue
-        if machine.inside(link.first, Seen(position, link.seen.event, us, {}), history.timed):
-            return link
-    return None
+            yield _progress_of_link(machine, history, link)
+            return
+
+
+def _progress_of_link(machine: SequenceMachine, history: History, link: Link) -> Progress:
+    reached, steps = len(link.chain()), list(dict.fromkeys(machine.steps))
+    step, following = machine.steps[reached - 1], machine.steps[reached]
+    return Progress(
+        pattern=machine.program.name,
+        title=machine.program.title,
+        source=history.source,
+        history=dict(zip(machine.program.group_by, history.key, strict=True)),
+        stage=steps.index(step) + (step != following),
+        of=len(steps),
+        step=step,
+        next=following,
+        events=reached,
+        since=link.first.event.at,
+        last=link.seen.event.at,
+        event=link.seen.event.id,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +164,7 @@ class SubjectContext(Record):
     threads: Count
     signals: tuple[SignalContext, ...]
     detections: tuple[Detection, ...]
-    stages: tuple[Stage, ...]
+    stages: tuple[Progress, ...]
     risk: Ratio | None = None
     """Filled by `ethogram store subject`."""
 
@@ -254,64 +268,10 @@ def find_subject(store: Store, name: str, source: str | None = None) -> SubjectR
     if rows:
         sources = ", ".join(item.source for item in rows)
         raise BadUsage(f"{name!r:.80} is a subject of several sources ({sources}): choose one with --source")
-    found = store.detected_subjects()
-    every = sorted({*store.sources(), *(row.source for row in found)})
+    detected = store.detected_subjects()
+    every = sorted({*store.sources(), *(row.source for row in detected)})
     if source is not None and source not in every:
         near = did_you_mean(source, every) or f": expected one of {', '.join(every[:5])}"
         raise NotFound(f"no source {source!r:.80} in the store{near}")
-    known = [row.name for row in (*store.subjects(), *found) if source in (None, row.source)]
+    known = [row.name for row in (*store.subjects(), *detected) if source in (None, row.source)]
     raise NotFound(f"no subject {name!r:.80} in the store{did_you_mean(name, known)}")
-
-
-@dataclass(frozen=True, slots=True)
-class Progress(Record):
-    """How far a sequence that has not fired has come in one history.
-
-    `stage` counts whole steps, `events` matched events, `since` and `last` are the times of the first and the
-    newest of them.
-    """
-
-    RECORD = "progress"
-
-    pattern: Name
-    source: str
-    history: dict[str, Value]
-    stage: Count
-    of: Count
-    step: str
-    events: Count
-    since: datetime
-    last: datetime
-
-
-def progress_of(engine: Engine, subject: str, source: str | None) -> list[Progress]:
-    """Every partial match in a history of the subject."""
-    result: list[Progress] = []
-    for group in engine.groups:
-        for k, machine in group.steps:
-            if not isinstance(machine, SequenceMachine):
-                continue
-            for key, history in group.histories.items():
-                if key[group.subject] == subject and source in (None, key[0]):
-                    result += _progress(machine, history, history.states[k])
-    return result
-
-
-def _progress(machine: SequenceMachine, history: History, state: SequenceState | None) -> Iterator[Progress]:
-    link = _furthest(machine, history, state, history.n - 1, history.us, len(machine.steps))
-    if link is None:
-        return
-    reached, steps = len(link.chain()), list(dict.fromkeys(machine.steps))
-    step = machine.steps[reached - 1]
-    is_whole = step not in machine.steps[reached : reached + 1]
-    yield Progress(
-        pattern=machine.program.name,
-        source=history.source,
-        history=dict(zip(machine.program.group_by, history.key, strict=True)),
-        stage=steps.index(step) + is_whole,
-        of=len(steps),
-        step=step,
-        events=reached,
-        since=link.first.event.at,
-        last=link.seen.event.at,
-    )

@@ -212,7 +212,7 @@ class Watch:
         now, events = self._clock(), self._evidence(detection)
         for entry in self._mutes:
             # A path or command of a forgotten event may be one that the entry does not allow.
-            if entry.is_expired(now) or (events is None and not FACTS.keys().isdisjoint(entry.asks)):
+            if entry.is_expired(now) or (events is None and not FACTS.keys().isdisjoint(entry.criteria)):
                 continue
             if is_muted_by(entry, detection, events or {}):
                 return entry

@@ -57,9 +57,9 @@ def scan(
     with progress.checking("scanning"):
         result = scan_events(batch.events, sampled=sample, chosen=routes.append if messages else None)
     skipped = dict(batch.skipped)
-    summary = result.summary(left_out=skipped, bad_lines=batch.bad_count)
-    lines = rendered("scan", routes=routes, scan=result, summary=summary.to_dict(), skipped=skipped)
-    emit([*map(route_record, routes), summary], lines, as_json=options.as_json)
+    result.left_out, result.bad_lines = skipped, batch.bad_count
+    lines = rendered("scan", routes=routes, scan=result, summary=result.to_dict(), skipped=skipped)
+    emit([*map(route_record, routes), result], lines, as_json=options.as_json)
 
 
 def evaluate(

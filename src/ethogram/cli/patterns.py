@@ -179,15 +179,14 @@ def lock(
     if not compare:
         locking.write_lock(path, current)
     if as_json:
-        entries = [listing.LockChange(pattern=change.pattern, change=change.what) for change in changes]
-        write_json(listing.Lock(path=str(path), patterns=len(current), changes=entries))
+        write_json(listing.Lock(path=str(path), patterns=len(current), changes=changes))
     if compare and changes:
         hint = "if that is meant: ethogram patterns lock" + (f" --folder {folder}" if folder else "")
         raise BadPattern(
-            Fault(str(path), 0, 0, f"{change.pattern}: {change.what}; {hint}") for change in changes
+            Fault(str(path), 0, 0, f"{change.pattern}: {change.change}; {hint}") for change in changes
         )
     if not as_json:
-        write_lines(printable(f"{change.pattern}: {change.what}") for change in changes)
+        write_lines(printable(f"{change.pattern}: {change.change}") for change in changes)
         done = "is current" if compare else "written"
         write_line(printable(f"{path} {done}: {plural(len(current), 'pattern')}"))
 

@@ -111,7 +111,7 @@ def record(
     for event in events:
         digest.update(repr(sorted(event.items())).encode("utf-8", "surrogatepass"))
     with open_tracker(store, key, "", create=True, **how) as tracker:
-        oldest = tracker.kept_from(events)
+        oldest = tracker.retained_from(events)
         progress = Progress()
         try:
             added, _ = tracker.record_all(

@@ -104,7 +104,7 @@ def remove_mute(path: Path, name: str) -> Mute:
 def _as_yaml(entry: Mute) -> dict[str, Any]:
     ending = {"forever": True} if entry.until is None else {"until": format_time(entry.until)}
     added = {} if entry.added is None else {"added": format_time(entry.added)}
-    return {**entry.asks, "reason": entry.reason, **ending, **added}
+    return {**entry.criteria, "reason": entry.reason, **ending, **added}
 
 
 def _content(path: Path) -> tuple[Any, Any]:

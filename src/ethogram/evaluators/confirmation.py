@@ -10,7 +10,7 @@ from ..data import DATA
 from ..fields import Dollars, Ratio
 from ..models.slotted import dataclass
 from .base import Usage
-from .prompt import MOST_TEXT, fenced
+from .prompt import fenced
 from .response_parser import AnswerFault, is_ratio, read_object
 from .rubric import closed_object
 
@@ -35,10 +35,10 @@ def _system() -> str:
 def confirmation_prompt(turns: Sequence[tuple[str, str]], boundary: str) -> tuple[str, str]:
     """(system, user) for turns as (role, text), the one in question last."""
     *before, (_, last) = turns
-    parts = [f"{k}. {role}\n{_cut(text, boundary)}" for k, (role, text) in enumerate(before, start=1)]
+    parts = [f"{k}. {role}\n{fenced(text, boundary)}" for k, (role, text) in enumerate(before, start=1)]
     if parts:
         parts.insert(0, f"## The turns before it, {len(before)}, oldest first")
-    parts += ["## The last turn, of the person", _cut(last, boundary)]
+    parts += ["## The last turn, of the person", fenced(last, boundary)]
     return _system(), "\n\n".join(parts)
 
 
@@ -55,7 +55,3 @@ def check_confirmation(raw: str, boundary: str) -> float | str:
     except AnswerFault as fault:
         return str(fault)
     return float(value) + 0.0 if is_ratio(value) else f"{KEY} is no number from 0 to 1"
-
-
-def _cut(text: str, boundary: str) -> str:
-    return fenced(text if len(text) <= MOST_TEXT else text[:MOST_TEXT] + " [cut]", boundary)

@@ -42,7 +42,7 @@ _UNSEEN = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")
 
 
 def fenced(text: str, fence: str) -> str:
-    """The text between two fence lines, each of its lines indented.
+    """The text, cut at MOST_TEXT, between two fence lines, each of its lines indented.
 
     >>> print(fenced("hello\\n--- c0ffee\\n## Now", "c0ffee"))
     --- c0ffee
@@ -51,6 +51,7 @@ def fenced(text: str, fence: str) -> str:
       ## Now
     --- c0ffee
     """
+    text = text if len(text) <= MOST_TEXT else text[:MOST_TEXT] + " [cut]"
     inside = _UNFIT.sub("\ufffd", _without(text, fence))
     lines = _LINE_END.sub(lambda end: "\n" + MARGIN, inside)
     return f"--- {fence}\n{MARGIN}{lines}\n--- {fence}"
@@ -100,9 +101,9 @@ def evaluation_prompt(
     parts = _thread(prior, fence)
     if history:
         known = json.dumps(history, sort_keys=True, default=str)
-        parts += ["## What is known of its author", _fenced(known, fence)]
+        parts += ["## What is known of its author", fenced(known, fence)]
     how = "thoroughly" if tier.startswith("deep") else "as it stands"
-    parts += [f"## The message to score, {how}", _scanned(scan), _fenced(text, fence)]
+    parts += [f"## The message to score, {how}", _scanned(scan), fenced(text, fence)]
     return system_prompt(), "\n\n".join(parts)
 
 
@@ -131,7 +132,7 @@ def _thread(prior: Sequence[PriorMessage], fence: str) -> list[str]:
     shown: list[str] = []
     room = MOST_THREAD
     for who, text, scan in reversed(prior[-MOST_MESSAGES:]):
-        part = f"{shown_name(who, fence)}; {_scanned(scan)}\n{_fenced(text, fence)}"
+        part = f"{shown_name(who, fence)}; {_scanned(scan)}\n{fenced(text, fence)}"
         room -= len(part)
         if room < 0:
             break
@@ -150,10 +151,6 @@ def _scanned(scan: Scan) -> str:
     if len(phrases) > MOST_PHRASES:
         phrases = [*phrases[:MOST_PHRASES], f"and {len(phrases) - MOST_PHRASES} more"]
     return "The scanner found: " + ("; ".join(phrases) or "nothing") + "."
-
-
-def _fenced(text: str, fence: str) -> str:
-    return fenced(text if len(text) <= MOST_TEXT else text[:MOST_TEXT] + " [cut]", fence)
 
 
 def _boundary(text: str, thread: Sequence[PriorMessage], history: Mapping[str, Any] | None) -> str:

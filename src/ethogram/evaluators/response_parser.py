@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import Any, TypeGuard
 
 from ..ingest.errors import BadLine
@@ -18,42 +18,9 @@ from ..ingest.streams import BLANK, parse
 from ..models import TRAITS
 from ..models.slotted import dataclass, field
 from ..patterns.catalogue import indicator_catalogue
-from ..patterns.library import SHIPPED
 from .base import IndicatorSpan
 from .prompt import MOST_TEXT
 from .rubric import MOST_INDICATORS, SHORTEST_QUOTE
-
-_TITLE = re.compile(r"^title:\s*['\"]?(.*?)['\"]?\s*$", re.MULTILINE)
-_NO_WORD = re.compile(r"[^a-z0-9]+")
-
-
-def names_a_pattern(value: object) -> bool:
-    """Whether a value of bounded depth holds a name or title of a shipped pattern, keys included.
-
-    >>> names_a_pattern({"note": ["this is Love-Bombing"]}), names_a_pattern("kind words")
-    (True, False)
-    """
-    if isinstance(value, str):
-        words = f" {_words(value)} "
-        return any(name in words for name in _names())
-    if isinstance(value, Mapping):
-        return any(map(names_a_pattern, (*value, *value.values())))
-    return isinstance(value, list | tuple) and any(map(names_a_pattern, value))
-
-
-@lru_cache(maxsize=1)
-def _names() -> tuple[str, ...]:
-    """Names and titles of shipped patterns in plain words, with a space at either end."""
-    texts: set[str] = set()
-    for path in SHIPPED.rglob("*.yaml"):
-        title = _TITLE.search(path.read_text("utf-8"))
-        texts |= {_words(path.stem), _words(title[1] if title else "")}
-    return tuple(f" {name} " for name in sorted(texts) if name)
-
-
-def _words(text: str) -> str:
-    return _NO_WORD.sub(" ", text.lower()).strip()
-
 
 _STRAIGHT = str.maketrans("‘’‚‛“”„‟", "''''\"\"\"\"")
 _SPACES = re.compile(r"\s+")
@@ -102,13 +69,10 @@ def even(text: str) -> str:
 
 
 MOST_BYTES = 64 * 1024
-MOST_VALUES = 20_000
-DEEPEST = 8
 KEYS = ("fence", "traits", "indicators")
 ENTRY_KEYS = ("id", "confidence", "quote")
 
 # Why a part of an answer is dropped.
-PATTERN = "names a pattern"
 EXTRA = "asked for by nobody"
 SHAPELESS = "not an indicator"
 UNKNOWN = "unknown indicator"
@@ -146,9 +110,9 @@ def check_answer(raw: str | Mapping[str, Any], text: str, boundary: str | None =
     except AnswerFault as fault:
         return Checked(fault=str(fault))
     dropped: Counter[str] = Counter()
-    _drop_others(answer, KEYS, dropped)
+    dropped[EXTRA] += len(answer.keys() - set(KEYS))
     indicators = _indicators(listed, text, dropped)
-    return Checked(traits, indicators, dict(sorted(dropped.items())))
+    return Checked(traits, indicators, dict(sorted((+dropped).items())))
 
 
 class AnswerFault(Exception):
@@ -160,7 +124,6 @@ def read_object(raw: str | Mapping[str, Any], boundary: str | None) -> Mapping[s
     answer = _parsed(raw) if isinstance(raw, str) else raw
     if not isinstance(answer, Mapping):
         raise AnswerFault("the answer is not one JSON object")
-    _check_size(answer)
     if boundary is not None and answer.get("fence") != boundary:
         raise AnswerFault("the answer is for another message")
     return answer
@@ -184,26 +147,6 @@ def _unwrapped(raw: str) -> str:
         return raw
     opening, _, inside = raw[:-3].partition("\n")
     return inside.strip(BLANK) if opening.rstrip(BLANK) in ("```", "```json") else raw
-
-
-def _check_size(value: object) -> None:
-    """Bound depth and number of values, also of an answer that was parsed elsewhere."""
-    waiting: list[tuple[object, int]] = [(value, 1)]
-    seen = 0
-    while waiting:
-        item, depth = waiting.pop()
-        seen += 1
-        if isinstance(item, Mapping):
-            inner = list(item.values())
-        elif isinstance(item, list | tuple):
-            inner = list(item)
-        else:
-            continue
-        if depth > DEEPEST:
-            raise AnswerFault("the answer is nested too deep")
-        if seen + len(waiting) + len(inner) > MOST_VALUES:
-            raise AnswerFault("the answer is too long")
-        waiting += [(each, depth + 1) for each in inner]
 
 
 def _traits(value: object) -> dict[str, float]:
@@ -245,20 +188,14 @@ def _indicators(listed: Sequence[Any], text: str, dropped: Counter[str]) -> tupl
 def _indicator(value: object, quoted: Quoted, dropped: Counter[str]) -> IndicatorSpan | str:
     """A usable indicator, or why it is dropped."""
     if not isinstance(value, Mapping):
-        return PATTERN if names_a_pattern(value) else SHAPELESS
-    _drop_others(value, ENTRY_KEYS, dropped)
+        return SHAPELESS
+    dropped[EXTRA] += len(value.keys() - set(ENTRY_KEYS))
     name, confidence, quote = (value.get(key) for key in ENTRY_KEYS)
     if not isinstance(name, str) or name not in indicator_catalogue():
-        return PATTERN if names_a_pattern(name) else UNKNOWN
+        return UNKNOWN
     if not is_ratio(confidence):
         return CONFIDENCE
     if not isinstance(quote, str) or len(quote.strip()) < SHORTEST_QUOTE:
         return NO_QUOTE
     span = quoted.find(quote)
     return NOT_QUOTED if span is None else IndicatorSpan(name, float(confidence) + 0.0, *span)
-
-
-def _drop_others(record: Mapping[Any, Any], known: tuple[str, ...], dropped: Counter[str]) -> None:
-    for key, value in record.items():
-        if key not in known:
-            dropped[PATTERN if names_a_pattern([key, value]) else EXTRA] += 1

@@ -11,13 +11,12 @@ from functools import lru_cache
 from typing import Any
 
 from ..data import DATA
-from ..errors import BadConfig, Fault
+from ..language.yaml_source import plain, read_yaml_file
 from ..models import TRAITS
 from ..models.slotted import dataclass
 from ..patterns.catalogue import indicator_catalogue
 
 LEVELS = (0.0, 0.25, 0.5, 0.75, 1.0)  # the anchors of a trait
-LONGEST_LINE = 140
 MOST_INDICATORS = 40  # used of an answer, those of highest confidence
 SHORTEST_QUOTE = 2
 FILE = DATA / "vocabulary" / "rubric.yaml"
@@ -38,43 +37,11 @@ class Trait:
 @lru_cache(maxsize=1)
 def load_rubric() -> Mapping[str, Trait]:
     """The traits in the order of TRAITS."""
-    from ruamel.yaml import YAML  # takes 50 ms to import
-
-    return read_rubric(YAML(typ="safe", pure=True).load(FILE.read_text("utf-8")))
-
-
-def read_rubric(content: object) -> Mapping[str, Trait]:
-    """The traits of a rubric's content; BadConfig with every fault in it.
-
-    >>> read_rubric({})
-    Traceback (most recent call last):
-    ethogram.errors.BadConfig: ...the traits must be virtue, goodwill, ...
-    """
-    record: Mapping[Any, Any] = content if isinstance(content, Mapping) else {}
-    faults = [f"{name}: {why}" for name, trait in record.items() for why in _faults(trait)]
-    if tuple(record) != TRAITS:
-        faults.append(f"the traits must be {', '.join(TRAITS)}, in this order")
-    if faults:
-        raise BadConfig([Fault(FILE.name, 0, 0, why) for why in faults])
+    record = plain(read_yaml_file(FILE))
     return {
         name: Trait(name, trait["means"], trait["is_not"], tuple(trait["anchors"].values()))
         for name, trait in record.items()
     }
-
-
-def _faults(value: object) -> list[str]:
-    if not isinstance(value, Mapping) or set(value) != {"means", "is_not", "anchors"}:
-        return ["write means, is_not and anchors"]
-    anchors = value["anchors"]
-    if not isinstance(anchors, Mapping) or tuple(anchors) != LEVELS:
-        return [f"the anchors must be at {', '.join(f'{level:g}' for level in LEVELS)}"]
-    lines = [value["means"], value["is_not"], *anchors.values()]
-    faults = [
-        f"{str(line)[:30]!r} is not one line of at most {LONGEST_LINE} characters"
-        for line in lines
-        if not isinstance(line, str) or not line.strip() or "\n" in line or len(line) > LONGEST_LINE
-    ]
-    return faults + (["two lines are equal"] if len({str(line) for line in lines}) < len(lines) else [])
 
 
 @lru_cache(maxsize=1)

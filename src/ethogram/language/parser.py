@@ -9,7 +9,6 @@ from typing import Any
 from ..errors import did_you_mean
 from ..models import SEVERITIES, stable_hash
 from ..models.constants import STATUSES
-from ..models.slotted import dataclass
 from .ast import Combination, Expr, Pattern, Sequence, Shape, Slot, Spread
 from .expressions import BROKEN, Scope, Typed
 from .fields import FieldReader
@@ -23,28 +22,19 @@ VERSIONED = ("group_by", "shape", "define", "tell_at")
 NO_CONFIDENCE = "confidence is missing; write a number from 0 to 1 or an expression"
 NO_SEVERITY = "severity is missing; write severity: high, or severity: {medium: n >= 3, high: n >= 4}"
 _WORD = re.compile(r"[A-Za-z_]\w*")
-
-
-@dataclass(frozen=True, slots=True)
-class Parsed:
-    """Patterns of a file (several for for_each), and the kinds of signal they need."""
-
-    patterns: tuple[Pattern, ...]
-    kinds: Mapping[str, str]
+_PIECE = re.compile(r"\{\{|\}\}|\{([^}]*)\}|[{}]|[^{}]+")
 
 
 def parse_patterns(
     read: FieldReader, fields: Fields, vocabulary: Vocabulary, overlay: Mapping[str, float] | None = None
-) -> Parsed:
-    """The patterns of a file, valid where `read` has no faults."""
+) -> tuple[Pattern, ...]:
+    """The patterns of a file (several for for_each), valid where `read` has no faults."""
     parameters = _parameters(read, fields.get("parameters"), vocabulary, overlay or {})
-    patterns = []
-    for suffix, bindings in _for_each(read, fields.get("for_each"), vocabulary):
-        scope = Scope(vocabulary, parameters=parameters, bindings=bindings)
-        pattern = _pattern(read, fields, scope, suffix)
-        if pattern is not None:
-            patterns.append(pattern)
-    return Parsed(tuple(patterns), dict(read.kinds))
+    patterns = (
+        _pattern(read, fields, Scope(vocabulary, parameters=parameters, bindings=bindings), suffix)
+        for suffix, bindings in _for_each(read, fields.get("for_each"), vocabulary)
+    )
+    return tuple(pattern for pattern in patterns if pattern is not None)
 
 
 def _pattern(read: FieldReader, fields: Fields, scope: Scope, suffix: str) -> Pattern | None:
@@ -295,26 +285,16 @@ def _explanation(read: FieldReader, node: Node | None, scope: Scope) -> tuple[st
     if not isinstance(node, Scalar) or not text:
         return ()
     pieces: list[str | Slot] = []
-    at = 0
-    while at < len(text):
-        char = text[at]
-        if text.startswith(("{{", "}}"), at):
-            pieces.append(char)
-            at += 2
-        elif char == "{":
-            end = text.find("}", at)
-            if end < 0:
-                _slot_fault(read, node, at, "a { has no }; write {{ for the sign itself")
-                break
-            pieces.append(_slot(read, node, text[at + 1 : end], at + 1, scope))
-            at = end + 1
-        elif char == "}":
-            _slot_fault(read, node, at, "a } has no {; write }} for the sign itself")
-            at += 1
+    for match in _PIECE.finditer(text):
+        piece, inner = match[0], match[1]
+        if inner is not None:
+            pieces.append(_slot(read, node, inner, match.start(1), scope))
+        elif piece in ("{", "}"):
+            other = "}" if piece == "{" else "{"
+            message = f"a {piece} has no {other}; write {piece * 2} for the sign itself"
+            _slot_fault(read, node, match.start(), message)
         else:
-            end = min((i for i in (text.find("{", at), text.find("}", at)) if i >= 0), default=len(text))
-            pieces.append(text[at:end])
-            at = end
+            pieces.append(piece[0] if piece in ("{{", "}}") else piece)
     return tuple(pieces)
 
 

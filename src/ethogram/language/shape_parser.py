@@ -14,54 +14,42 @@ from .yaml_source import Fields, Items, Node, Scalar
 
 def check_sequence(read: FieldReader, sequence: ast.Sequence, nodes: list[Node], shape: Fields) -> None:
     """Note why a sequence can never fire, or a part of it never matter."""
-    _check_neighbours(read, sequence, nodes)
-    _check_names(read, sequence, nodes)
-    within_node = shape.get("within") or shape
-    places = sum(step.times for step in sequence.steps)
-    size = _events(sequence.within)
+    steps, names = sequence.steps, set()
+    if not steps:
+        read.fault(nodes[0], "a sequence needs at least one step that is not optional")
+        return
+    places, size = sum(step.times for step in steps), _events(sequence.within)
     if size is not None and size < places:
-        read.fault(within_node, f"within {size} events can never hold {places} matched events")
-    for item, node in zip(sequence.items, nodes, strict=True):
-        if isinstance(item, ast.Never) and sequence.max_gap == 0:
-            read.fault(node, "never cannot matter with max_gap: 0")
-        if isinstance(item, ast.Step) and isinstance(node, Fields):
+        read.fault(
+            shape.get("within") or shape, f"within {size} events can never hold {places} matched events"
+        )
+    first, last = (next(i for i, item in enumerate(sequence.items) if item is steps[k]) for k in (0, -1))
+    for index, (item, node) in enumerate(zip(sequence.items, nodes, strict=True)):
+        between = first < index < last
+        if isinstance(item, ast.Never):
+            if not between:
+                read.fault(node, "never stands between two steps; put a step before and after it")
+            if sequence.max_gap == 0:
+                read.fault(node, "never cannot matter with max_gap: 0")
+            continue
+        if item.optional and not between:
+            read.fault(node, "an optional step stands between two others; put a step before and after it")
+        if item.name in names:
+            read.fault(node, f"two steps are named {item.name!r}; choose another name")
+        names.add(item.name)
+        if isinstance(node, Fields):
             _check_within(read, item, node.get("within"), sequence)
 
 
 def _check_within(read: FieldReader, step: ast.Step, node: Node | None, sequence: ast.Sequence) -> None:
     if node is None:
         return
-    if not sequence.steps or (sequence.steps[0] is step and step.times == 1):
+    if sequence.steps[0] is step and step.times == 1:
         read.fault(node, "within on the first step has no event before it to count from")
     for unit in (_events, _us):
         step_limit, whole = unit(step.within), unit(sequence.within)
         if step_limit is not None and whole is not None and step_limit > whole:
             read.fault(node, "within of the step is longer than within of the sequence; it can never matter")
-
-
-def _check_neighbours(read: FieldReader, sequence: ast.Sequence, nodes: list[Node]) -> None:
-    if not sequence.steps:
-        read.fault(nodes[0], "a sequence needs at least one step that is not optional")
-        return
-    first, last = sequence.steps[0], sequence.steps[-1]
-    started = ended = False
-    for item, node in zip(sequence.items, nodes, strict=True):
-        started = started or item is first
-        between = started and not ended
-        ended = ended or item is last
-        if isinstance(item, ast.Never) and (not between or ended):
-            read.fault(node, "never stands between two steps; put a step before and after it")
-        if isinstance(item, ast.Step) and item.optional and (not between or ended):
-            read.fault(node, "an optional step stands between two others; put a step before and after it")
-
-
-def _check_names(read: FieldReader, sequence: ast.Sequence, nodes: list[Node]) -> None:
-    seen: set[str] = set()
-    for item, node in zip(sequence.items, nodes, strict=True):
-        if isinstance(item, ast.Step):
-            if item.name in seen:
-                read.fault(node, f"two steps are named {item.name!r}; choose another name")
-            seen.add(item.name)
 
 
 def _events(limits: ast.Limits) -> int | None:

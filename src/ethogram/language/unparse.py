@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
-from ..models.slotted import dataclass, field
 from ..models.timestamps import format_duration
 from . import ast
 from .aggregates import MEASURES
@@ -16,27 +15,18 @@ OR, AND, NOT, COMPARE, SUM, PRODUCT, SIGN, ATOM = range(8)
 _NAMES = (ast.Signal, ast.Indicator, ast.Attribute, ast.Elapsed, ast.Result)
 
 
-@dataclass(frozen=True, slots=True)
-class Names:
-    """Names that the tree does not have: of defines behind a step's dot, and of tables of weights."""
-
-    defines: Mapping[Expr, str] = field(default_factory=dict)
-    tables: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
-
-
-NO_NAMES = Names()
-
-
-def write(expr: Expr, names: Names = NO_NAMES) -> str:
+def write(expr: Expr, at_least: int = OR) -> str:
     """The expression in the language, with parameters and defines put in place.
 
-    Two things have no form of their own there: a contrast's number is written like a measure, and a
-    define behind a step's dot that `names` does not know like `warm.(compassion + 0.1)`.
+    It is in parentheses where its precedence is below `at_least`. Three things have no form of their own
+    there: a contrast's number is written like a measure, a define behind a step's dot like
+    `warm.(compassion + 0.1)`, and a table of weights as its numbers.
 
     >>> write(ast.Compare(">", ast.Arithmetic("*", ast.Number(2.0), ast.Signal("x")), ast.Number(0.5)))
     '2 * x > 0.5'
     """
-    return _Writer(names).write(expr)
+    text, level = _text(expr)
+    return text if level >= at_least else f"({text})"
 
 
 def write_limits(limits: Iterable[Limit]) -> str:
@@ -62,122 +52,99 @@ def write_number(value: float) -> str:
     return str(int(value)) if value == int(value) and abs(value) < 1e15 else repr(value)
 
 
-class _Writer:
-    def __init__(self, names: Names) -> None:
-        self.names = names
+def _text(expr: Expr) -> tuple[str, int]:
+    match expr:
+        case ast.And() | ast.Or():
+            word, level = (" and ", AND) if isinstance(expr, ast.And) else (" or ", OR)
+            return word.join(write(item, level + 1) for item in expr.items), level
+        case ast.Not():
+            return f"not {write(expr.of, NOT)}", NOT
+        case ast.Compare():
+            return f"{write(expr.left, SUM)} {expr.op} {write(expr.right, SUM)}", COMPARE
+        case ast.Member():
+            word = "not in" if expr.negated else "in"
+            return f"{write(expr.of, SUM)} {word} {_tuple(expr.options)}", COMPARE
+        case ast.Arithmetic():
+            level = SUM if expr.op in "+-" else PRODUCT
+            return f"{write(expr.left, level)} {expr.op} {write(expr.right, level + 1)}", level
+        case ast.Negative():
+            return f"-{write(expr.of, SIGN)}", SIGN
+        case ast.Number():
+            return write_number(expr.value), SIGN if expr.value < 0 else ATOM
+        case _:
+            return _atom(expr), ATOM
 
-    def write(self, expr: Expr, at_least: int = OR) -> str:
-        """The text, in parentheses where its precedence is below `at_least`."""
-        text, level = self._text(expr)
-        return text if level >= at_least else f"({text})"
 
-    def _text(self, expr: Expr) -> tuple[str, int]:
-        match expr:
-            case ast.And() | ast.Or():
-                word, level = (" and ", AND) if isinstance(expr, ast.And) else (" or ", OR)
-                return word.join(self.write(item, level + 1) for item in expr.items), level
-            case ast.Not():
-                return f"not {self.write(expr.of, NOT)}", NOT
-            case ast.Compare():
-                return f"{self.write(expr.left, SUM)} {expr.op} {self.write(expr.right, SUM)}", COMPARE
-            case ast.Member():
-                word = "not in" if expr.negated else "in"
-                return f"{self.write(expr.of, SUM)} {word} {self._tuple(expr.options)}", COMPARE
-            case ast.Arithmetic():
-                level = SUM if expr.op in "+-" else PRODUCT
-                left, right = self.write(expr.left, level), self.write(expr.right, level + 1)
-                return f"{left} {expr.op} {right}", level
-            case ast.Negative():
-                return f"-{self.write(expr.of, SIGN)}", SIGN
-            case ast.Number():
-                return write_number(expr.value), SIGN if expr.value < 0 else ATOM
-            case _:
-                return self._atom(expr), ATOM
+def _atom(expr: Expr) -> str:
+    match expr:
+        case ast.Text():
+            return repr(expr.value)
+        case ast.StepValue():
+            return f"{expr.step}.{write(expr.of) if isinstance(expr.of, _NAMES) else f'({write(expr.of)})'}"
+        case ast.StepCount():
+            return f"{expr.step}.count"
+        case ast.StepMean():
+            return f"mean({write(ast.StepValue(expr.step, expr.of))})"
+        case ast.Known():
+            return f"known({write(expr.of)})"
+        case ast.OrElse():
+            return f"or_else({_list((expr.of, expr.default))})"
+        case ast.AnyOf():
+            return f"any({_list(expr.items)})"
+        case ast.Function():
+            return f"{expr.name}({_list(expr.args)})"
+        case ast.Measure():
+            kind = MEASURES[expr.name]
+            options = [*_options(expr), *_window(expr.window, kind.skip, kind.last)]
+            return _call(expr.name, write(expr.of), options)
+        case ast.Cover():
+            is_plain = all(weight == 1.0 for weight in expr.weights)
+            weights = [] if is_plain else [f"weights={_numbers(expr.weights)}"]
+            return _call("cover", _tuple(expr.items), [*weights, *_window(expr.window)])
+        case ast.Difference():
+            sides = {"where": expr.where, "against": expr.against, "within_each": expr.within_each}
+            options = [f"{name}={write(side)}" for name, side in sides.items() if side is not None]
+            return _call(expr.name, write(expr.of), [*options, *_window(expr.window)])
+    assert isinstance(expr, _NAMES), f"no text for {type(expr).__name__}"
+    return expr.name
 
-    def _atom(self, expr: Expr) -> str:
-        match expr:
-            case ast.Text():
-                return repr(expr.value)
-            case ast.StepValue():
-                return self._step(expr.step, expr.of)
-            case ast.StepCount():
-                return f"{expr.step}.count"
-            case ast.StepMean():
-                return f"mean({self._step(expr.step, expr.of)})"
-            case ast.Known():
-                return f"known({self.write(expr.of)})"
-            case ast.OrElse():
-                return f"or_else({self._list((expr.of, expr.default))})"
-            case ast.AnyOf():
-                return f"any({self._list(expr.items)})"
-            case ast.Function():
-                return f"{expr.name}({self._list(expr.args)})"
-            case ast.Measure() | ast.Cover() | ast.Difference():
-                return self._measure(expr)
-        assert isinstance(expr, _NAMES), f"no text for {type(expr).__name__}"
-        return expr.name
 
-    def _list(self, items: Iterable[Expr]) -> str:
-        return ", ".join(self.write(item) for item in items)
+def _list(items: Iterable[Expr]) -> str:
+    return ", ".join(map(write, items))
 
-    def _tuple(self, items: tuple[Expr, ...]) -> str:
-        return f"({self._list(items)}{',' if len(items) == 1 else ''})"
 
-    def _step(self, step: str, of: Expr) -> str:
-        if isinstance(of, _NAMES):
-            return f"{step}.{of.name}"
-        name = self.names.defines.get(of)
-        return f"{step}.{name}" if name else f"{step}.({self.write(of)})"
+def _tuple(items: tuple[Expr, ...]) -> str:
+    return f"({_list(items)}{',' if len(items) == 1 else ''})"
 
-    def _measure(self, expr: ast.Measure | ast.Cover | ast.Difference) -> str:
-        match expr:
-            case ast.Measure():
-                first, options = self.write(expr.of), self._options(expr)
-                options += self._window(expr.window, MEASURES[expr.name].skip, MEASURES[expr.name].last)
-                return _call(expr.name, first, options)
-            case ast.Cover():
-                options = [*self._weights(expr), *self._window(expr.window)]
-                return _call("cover", self._tuple(expr.items), options)
-            case ast.Difference():
-                sides = {"where": expr.where, "against": expr.against, "within_each": expr.within_each}
-                options = [f"{name}={self.write(side)}" for name, side in sides.items() if side is not None]
-                return _call(expr.name, self.write(expr.of), [*options, *self._window(expr.window)])
 
-    def _options(self, expr: ast.Measure) -> list[str]:
-        out = []
-        for name, kind in MEASURES[expr.name].options.items():
-            values = expr.option(name)
-            if values is not None and values != kind.default:
-                out.append(f"{name}={_duration(values[0]) if kind.duration else _numbers(values)}")
-        return out
+def _options(expr: ast.Measure) -> list[str]:
+    out = []
+    for name, kind in MEASURES[expr.name].options.items():
+        values = expr.option(name)
+        if values is not None and values != kind.default:
+            out.append(f"{name}={_duration(values[0]) if kind.duration else _numbers(values)}")
+    return out
 
-    def _weights(self, expr: ast.Cover) -> list[str]:
-        if all(weight == 1.0 for weight in expr.weights):
-            return []
-        for name, table in self.names.tables.items():
-            if expr.weights == tuple(table.get(item.name) for item in expr.items):
-                return [f"weights={name}"]
-        return [f"weights={_numbers(expr.weights)}"]
 
-    def _window(
-        self, window: ast.Window, usual_skip: Limit | None = None, usual_last: Limit | None = None
-    ) -> list[str]:
-        out = []
-        if window.skip is not None and window.skip != usual_skip:
-            out.append(f"skip={_limit(window.skip)}")
-        if window.last and window.last != (usual_last,):
-            limits = [_limit(limit) for limit in window.last]
-            out.append(f"last={limits[0] if len(limits) == 1 else '(' + ', '.join(limits) + ')'}")
-        if window.keep is not None:
-            out.append(f"keep={window.keep}")
-        for name, condition in (("since", window.since), ("where", window.where)):
-            if condition is not None:
-                out.append(f"{name}={self.write(condition)}")
-        if window.at_least:
-            out.append(f"at_least={window.at_least}")
-        if window.over_subject:
-            out.append("over=subject")
-        return out
+def _window(
+    window: ast.Window, usual_skip: Limit | None = None, usual_last: Limit | None = None
+) -> list[str]:
+    out = []
+    if window.skip is not None and window.skip != usual_skip:
+        out.append(f"skip={_limit(window.skip)}")
+    if window.last and window.last != (usual_last,):
+        limits = [_limit(limit) for limit in window.last]
+        out.append(f"last={limits[0] if len(limits) == 1 else '(' + ', '.join(limits) + ')'}")
+    if window.keep is not None:
+        out.append(f"keep={window.keep}")
+    for name, condition in (("since", window.since), ("where", window.where)):
+        if condition is not None:
+            out.append(f"{name}={write(condition)}")
+    if window.at_least:
+        out.append(f"at_least={window.at_least}")
+    if window.over_subject:
+        out.append("over=subject")
+    return out
 
 
 def _call(name: str, first: str, options: list[str]) -> str:

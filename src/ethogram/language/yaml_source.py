@@ -6,13 +6,16 @@ depth. Scalars are resolved as in YAML 1.2: `on` and `no` are words.
 
 from __future__ import annotations
 
+import contextlib
+import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from ..errors import BadInput, BadPattern, Fault
+from ..files import read_text
 from ..models.slotted import dataclass
 
 MAX_BYTES = 128 * 1024
@@ -22,7 +25,7 @@ NO_ALIASES = "anchors and aliases are not allowed; write the value out"
 
 _INT = re.compile(r"[-+]?[0-9]{1,18}")
 _FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]{1,3})?")
-_UNLIKE_1_2 = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028\u2029]|\ufeff|\ufffe|\uffff|^%", re.M)
+_UNUSUAL = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028\u2029]|\ufeff|\ufffe|\uffff|^%", re.M)
 _BRACKET = re.compile(r"[\[\]{}]")
 _WORDS: dict[str, Any] = {"": None, "~": None, "null": None, "true": True, "false": False}
 
@@ -114,24 +117,11 @@ def plain(node: Node | None, *, as_text: bool = False) -> Any:
 def read_yaml_file(path: str | Path, error: type[BadInput] = BadPattern, *, until: str | None = None) -> Node:
     """Parse the document of a file, up to a text where given; `error` is raised with every fault."""
     name = str(path)
-    try:
-        if Path(path).is_dir():
-            raise error([Fault(name, 0, 0, "is a folder, not a file")])
-        if Path(path).exists() and not Path(path).is_file():
-            raise error([Fault(name, 0, 0, "is not a plain file")])
-        with open(path, "rb") as file:
-            data = file.read(MAX_BYTES + 1)
-    except (OSError, ValueError) as fault:
-        reason = getattr(fault, "strerror", None) or str(fault)
-        raise error([Fault(name, 0, 0, f"cannot be read: {reason}")]) from None
-    if len(data) > MAX_BYTES:
-        raise error([Fault(name, 1, 1, f"is larger than {MAX_BYTES // 1024} KB; split it")])
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError as fault:
-        line = data[: fault.start].count(b"\n") + 1
-        column = fault.start - (data[: fault.start].rfind(b"\n") + 1) + 1
-        raise error([Fault(name, line, column, "is not UTF-8; save the file as UTF-8")]) from None
+    if os.path.isdir(name):  # noqa: PTH112 (a name may be no path at all)
+        raise error([Fault(name, 0, 0, "is a folder, not a file")])
+    if os.path.exists(name) and not os.path.isfile(name):  # noqa: PTH110, PTH113
+        raise error([Fault(name, 0, 0, "is not a plain file")])
+    text = read_text(name, MAX_BYTES, error)
     return read_yaml(text.partition(until)[0] if until else text, name, error)
 
 
@@ -141,45 +131,29 @@ def read_yaml(text: str, path: str, error: type[BadInput] = BadPattern) -> Node:
         raise error([Fault(path, 1, 1, f"is larger than {MAX_BYTES // 1024} KB; split it")])
     if deep := _too_deep(text):
         raise error([Fault(path, *deep, f"is nested deeper than {MAX_DEPTH} levels")])
-    return _parse_fast(text, path, error) or _parse(text, path, error)
-
-
-def _parse_fast(text: str, path: str, error: type[BadInput]) -> Node | None:
-    """Parse with libyaml, in a tenth of the time; None if it is not installed or refuses the text.
-
-    libyaml implements YAML 1.1, so text that could mean something else in 1.2 is left to `_parse`, as are
-    all faults: `_parse` reports more precise positions.
-    """
     import yaml
 
-    if _UNLIKE_1_2.search(text) or not yaml.__with_libyaml__:
-        return None
-    builder = _Builder(text, path, error)
+    # libyaml takes a tenth of the time; what it may read differently or refuses goes to the other parser,
+    # which reports more precise positions.
+    if yaml.__with_libyaml__ and not _UNUSUAL.search(text):
+        with contextlib.suppress(yaml.YAMLError, UnicodeEncodeError):
+            return _build(yaml.parse(text, Loader=yaml.CSafeLoader), text, path, error)
     try:
-        for event in yaml.parse(text, Loader=yaml.CSafeLoader):
-            builder.take(event)
-    except (yaml.YAMLError, UnicodeEncodeError):
-        return None
-    return builder.result()
-
-
-def _parse(text: str, path: str, error: type[BadInput]) -> Node:
-    from ruamel.yaml import YAML
-    from ruamel.yaml.error import MarkedYAMLError, YAMLError
-
-    builder = _Builder(text, path, error)
-    try:
-        for event in YAML(typ="safe", pure=True).parse(text):
-            builder.take(event)
-    except MarkedYAMLError as fault:
+        return _build(yaml.parse(text, Loader=yaml.SafeLoader), text, path, error)
+    except yaml.MarkedYAMLError as fault:
         mark = fault.problem_mark or fault.context_mark
         line, column = (mark.line + 1, mark.column + 1) if mark else (1, 1)
         raise error([Fault(path, line, column, f"is not YAML: {fault.problem}")]) from None
-    except (YAMLError, ValueError, RecursionError) as fault:
-        position = getattr(fault, "position", 0)
-        line = text[:position].count("\n") + 1
-        column = position - (text[:position].rfind("\n") + 1) + 1
-        raise error([Fault(path, line, column, f"is not YAML: {str(fault).splitlines()[0]}")]) from None
+    except (yaml.YAMLError, ValueError, RecursionError) as fault:
+        before = text[: getattr(fault, "position", 0)]
+        place = before.count("\n") + 1, len(before) - before.rfind("\n")
+        raise error([Fault(path, *place, f"is not YAML: {str(fault).splitlines()[0]}")]) from None
+
+
+def _build(events: Iterable[Any], text: str, path: str, error: type[BadInput]) -> Node:
+    builder = _Builder(text, path, error)
+    for event in events:
+        builder.take(event)
     return builder.result()
 
 

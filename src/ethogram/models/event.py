@@ -93,17 +93,6 @@ class Event:
         """What events of a history are sorted by."""
         return (self.at, self.seq, self.id)
 
-    def reading(self, signal: str) -> Reading | None:
-        """The reading of a signal on this event, or None where it was not measured."""
-        if signal not in self.readings:
-            return None
-        return Reading(
-            signal,
-            self.readings[signal],
-            self.scorers.get(signal, INPUT_SCORER),
-            self.widths.get(signal),
-        )
-
     def with_readings(self, readings: Mapping[str, Value], scorer: str | None = None) -> Event:
         """The same event with further readings; those already there win."""
         added = {name: value for name, value in readings.items() if name not in self.readings}

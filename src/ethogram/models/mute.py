@@ -41,7 +41,7 @@ class Mute(Record):
     """The file it comes from, where nobody has reviewed that: what it mutes is shown, and still counts."""
 
     @property
-    def asks(self) -> Mapping[str, str]:
+    def criteria(self) -> Mapping[str, str]:
         """The criteria that are set."""
         return {name: glob for name in CRITERIA if (glob := getattr(self, name)) is not None}
 
@@ -113,10 +113,10 @@ class Muting:
         return MutingSummary(len(self.muted), tuple(entries))
 
 
-def mute_id(asks: Mapping[str, str]) -> str:
+def mute_id(criteria: Mapping[str, str]) -> str:
     """The id of an entry: the same criteria are the same entry.
 
     >>> mute_id({"pattern": "loop"}) == mute_id({"pattern": "loop"})
     True
     """
-    return "m-" + stable_hash("mute", sorted(asks.items()))[:8]
+    return "m-" + stable_hash("mute", sorted(criteria.items()))[:8]

@@ -55,20 +55,16 @@ class CodePattern:
     """A registered pattern in code, checked. `path` and `line` are where its code begins."""
 
     name: str
-    title: str
-    description: str
+    words: Mapping[str, Any]
+    """What its pattern file would say beside the shape: title, description, status, cause ..."""
     step: Step = field(repr=False, compare=False)
     start: State
     severities: tuple[str, ...]
     group_by: tuple[str, ...]
     examples: tuple[Example, ...]
     version: int = 1
-    status: str = "stable"
-    cause: str = ""
-    confirms: tuple[str, ...] = ()
     needs: tuple[str, ...] = ()
     kinds: tuple[str, ...] | None = None
-    words: Mapping[str, Any] = field(default_factory=dict)
     path: str = ""
     line: int = 0
     module: str = ""
@@ -85,7 +81,7 @@ class CodePattern:
 
     @property
     def signal(self) -> str:
-        """The signal of its confidence; the other two have the suffixes `_severity` and `_told`."""
+        """The signal of its confidence; the other two have the suffixes `_severity` and `_report`."""
         return PREFIX + self.name
 
 
@@ -139,11 +135,7 @@ def file_of(code_pattern: CodePattern, vocabulary: Vocabulary) -> PatternFile:
     some = {"story": "in code", "events": [{"id": "e1"}]}
     record: dict[str, Any] = {
         "name": code_pattern.name,
-        "title": code_pattern.title,
-        "status": code_pattern.status,
-        "description": code_pattern.description,
-        "cause": code_pattern.cause or code_pattern.name,
-        "confirms": list(code_pattern.confirms),
+        **code_pattern.words,
         "group_by": list(code_pattern.group_by),
         "shape": {"threshold": {"when": f"{code_pattern.signal} > 0"}},
         "confidence": code_pattern.signal,
@@ -151,12 +143,11 @@ def file_of(code_pattern: CodePattern, vocabulary: Vocabulary) -> PatternFile:
             severity: f"{code_pattern.signal}_severity >= {n}"
             for n, severity in enumerate(code_pattern.severities)
         },
-        "details": {"told": f"{code_pattern.signal}_told"},
-        **{key: value for key, value in code_pattern.words.items() if value},
+        "details": {"report": f"{code_pattern.signal}_report"},
         "examples": {"fires": [some], "quiet": [some, some]},
     }
     signal = code_pattern.signal
-    names = {signal: "number", f"{signal}_severity": "number", f"{signal}_told": "category"}
+    names = {signal: "number", f"{signal}_severity": "number", f"{signal}_report": "category"}
     known = replace(vocabulary, signals={**vocabulary.signals, **names})
     try:
         file = check_pattern(read_yaml(json.dumps(record), code_pattern.path), code_pattern.path, known)
@@ -171,7 +162,9 @@ def file_of(code_pattern: CodePattern, vocabulary: Vocabulary) -> PatternFile:
 
     patterns = tuple(
         replace(
-            pattern, details=((RECORD_DETAIL, Signal(f"{signal}_told")),), version=version_of(pattern.version)
+            pattern,
+            details=((RECORD_DETAIL, Signal(f"{signal}_report")),),
+            version=version_of(pattern.version),
         )
         for pattern in file.patterns
     )

@@ -28,8 +28,8 @@ MAX_DEPTH = 3
 SHIPPED = Path(__file__).parents[1] / "library"
 CODE = Path("code")
 """The folder that patterns in code count as: `code/*` selects all of them."""
-_SHIPPED_READ: dict[Path, tuple[tuple[int, int, bool], Vocabulary, PatternFile]] = {}
-"""Shipped files read by this process, with the time and size of the file and the vocabulary."""
+_SHIPPED_READ: dict[tuple[Path, bool], tuple[Vocabulary, PatternFile]] = {}
+"""Shipped files read by this process, with or without examples, and the vocabulary."""
 
 
 def parts_of(file: PatternFile) -> tuple[str, ...]:
@@ -330,16 +330,11 @@ def _read(
         return read_pattern_file(path, vocabulary, overlay)
     if overlay:
         return read_pattern_file(path, vocabulary, overlay, examples=examples)
-    state = path.stat()
-    stamp = (state.st_mtime_ns, state.st_size, examples)
-    known = _SHIPPED_READ.get(path)
-    if known is None or known[:2] != (stamp, vocabulary):
-        known = _SHIPPED_READ[path] = (
-            stamp,
-            vocabulary,
-            read_pattern_file(path, vocabulary, examples=examples),
-        )
-    return known[2]
+    known = _SHIPPED_READ.get((path, examples))
+    if known is None or known[0] != vocabulary:
+        known = vocabulary, read_pattern_file(path, vocabulary, examples=examples)
+        _SHIPPED_READ[path, examples] = known
+    return known[1]
 
 
 def _from_code(name: str, vocabulary: Vocabulary, overlay: Mapping[str, float] | None) -> PatternFile:

@@ -124,6 +124,7 @@ class LockChange(RecordStruct):
 
     pattern: Name
     change: str
+    """is new, is gone, meaning changed, or only words changed."""
 
 
 class Lock(RecordStruct):

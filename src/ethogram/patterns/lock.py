@@ -12,7 +12,7 @@ from typing import Any
 
 from ..errors import BadPattern, Fault
 from ..files import write_whole
-from ..models.slotted import dataclass
+from .listing import LockChange
 from .pattern_file import PatternFile
 
 FILE = "patterns.lock.json"
@@ -22,14 +22,6 @@ MEANING, WORDS = "meaning changed", "only words changed"
 
 Hashes = Mapping[str, Mapping[str, str]]
 """Name to {"shape": hash, "file": hash}."""
-
-
-@dataclass(frozen=True, slots=True, order=True)
-class Change:
-    """How a pattern differs from its entry in the lock; `what` is one of the four above."""
-
-    pattern: str
-    what: str
 
 
 def hashes_of(files: Iterable[PatternFile]) -> Hashes:
@@ -44,10 +36,10 @@ def inside(files: Iterable[PatternFile], folder: Path) -> list[PatternFile]:
     return [file for file in files if Path(file.path).resolve().is_relative_to(root)]
 
 
-def changes(locked: Hashes, current: Hashes) -> list[Change]:
+def changes(locked: Hashes, current: Hashes) -> list[LockChange]:
     """What differs, in order of names; [] where the lock is current."""
     names = {name: _change(locked.get(name), current.get(name)) for name in sorted({*locked, *current})}
-    return [Change(name, what) for name, what in names.items() if what]
+    return [LockChange(name, change) for name, change in names.items() if change]
 
 
 def _change(before: Mapping[str, str] | None, now: Mapping[str, str] | None) -> str:

@@ -108,8 +108,9 @@ def install(
         draft.rename(target)
     finally:
         shutil.rmtree(draft, ignore_errors=True)
-    entries = [LockChange(pattern=change.pattern, change=change.what) for change in changes(old, new)]
-    return Pack(name=name, path=str(target), digest=digest_of(files), patterns=len(new), changes=entries)
+    return Pack(
+        name=name, path=str(target), digest=digest_of(files), patterns=len(new), changes=changes(old, new)
+    )
 
 
 def _others(target: Path, record: Mapping[str, Any]) -> list[Path]:
@@ -228,15 +229,15 @@ def _checked(
         locked = read_lock(draft / LOCK) or {}
     except BadPattern as error:
         moved = [
-            Fault(_in_target(Path(one.path), draft, target), one.line, one.column, one.message)
-            for one in error.faults
+            Fault(_in_target(Path(fault.path), draft, target), fault.line, fault.column, fault.message)
+            for fault in error.faults
         ]
         raise BadPattern(moved, more=error.more) from None
     own = hashes_of(loaded.files[path.stem] for path in places)
     if different := changes(locked, own):
         why = "the lock of the pack does not fit its patterns"
         raise BadPattern(
-            Fault(str(target / LOCK), 0, 0, f"{one.pattern}: {one.what}; {why}") for one in different
+            Fault(str(target / LOCK), 0, 0, f"{item.pattern}: {item.change}; {why}") for item in different
         )
     return own
 

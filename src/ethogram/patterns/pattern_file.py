@@ -97,7 +97,7 @@ def check_pattern(
             read.fault(node.get(key) or node, f"{key} is missing")
     _check_name(read, node, name)
     known = _with_examples(read, node, vocabulary)
-    parsed = parse_patterns(read, node, known, overlay)
+    patterns = parse_patterns(read, node, known, overlay)
     stories = read_examples(read, node.get("examples"), known) if examples else ()
     words = {key: read.text(node.get(key), key) for key in TEXTS}
     lists = {key: list(read.texts(node.get(key), key)) for key in LISTS}
@@ -109,16 +109,16 @@ def check_pattern(
         read.fault(node.get("evidence") or node, message)
     if read.faults:
         raise BadPattern(sorted(read.faults))
-    first = parsed.patterns[0]
+    first = patterns[0]
     return PatternFile(
         path=path,
         name=read.text(node.get("name"), "name"),
         title=first.title,
         status=first.status,
         words=words | lists,
-        patterns=parsed.patterns,
+        patterns=patterns,
         parameters={**(data.get("parameters") or {}), **(overlay or {})},
-        kinds=parsed.kinds,
+        kinds=dict(read.kinds),
         examples=stories,
         vocabulary=known,
         places=_part_places(node.get("shape")),

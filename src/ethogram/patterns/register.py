@@ -141,20 +141,22 @@ def _build(declaration: _Declaration) -> CodePattern:
     named = made if hasattr(made, "__qualname__") else type(made)
     return CodePattern(
         name=declaration.name,
-        title=get("title"),
-        description=declaration.description,
+        words={
+            "title": get("title"),
+            "status": get("status", "stable"),
+            "description": declaration.description,
+            "cause": get("cause") or declaration.name,
+            "confirms": list(get("confirms", ())),
+            **{key: get(key) for key in WORDS if get(key)},
+        },
         step=made.step if declaration.has_state else Window(made, get("window", DEFAULT_EVENTS)).step,
         start=frozen(made.start) if declaration.has_state else (),
         severities=tuple(sorted(declaration.severities, key=rank)),
         group_by=("subject", *(item for item in get("group_by", ()) if item != "subject")),
         examples=tuple(_examples(declaration, line)),
         version=get("version", 1),
-        status=get("status", "stable"),
-        cause=get("cause", ""),
-        confirms=tuple(get("confirms", ())),
         needs=tuple(get("needs", ())),
         kinds=None if get("kinds") is None else tuple(get("kinds")),
-        words={key: get(key) for key in WORDS if get(key)},
         path=path,
         line=line,
         module=str(getattr(named, "__module__", "?")),
@@ -169,31 +171,27 @@ def _faults(declaration: _Declaration) -> Iterator[str]:
     for key in declaration.options:
         if key not in OPTIONS:
             yield renamed(key, OPTIONS) or f"unknown argument {key!r:.60}{did_you_mean(key, OPTIONS)}"
-    if not _NAME.fullmatch(str(declaration.name)):
-        yield "its name is small letters, digits and _, at most 50, like ping_pong"
-    if not isinstance(get("title"), str) or not get("title").strip():
-        yield "title is missing"
-    if not declaration.description:
-        yield "description is missing: a docstring will do"
     yield from _code_faults(declaration)
-    for key in TEXTS:
-        if not isinstance(get(key, ""), str):
-            yield f"{key} is a text"
-    for key in LISTS:
-        if not _is_list(get(key, ()), str):
-            yield f"{key} is a list of texts"
-    severities = declaration.severities
-    if not _is_list(severities) or not severities or any(item not in SEVERITIES for item in severities):
-        yield f"severity is one or several of {', '.join(SEVERITIES)}; not {severities!r:.60}"
-    group_by = get("group_by", ())
-    if not _is_list(group_by) or any(item not in GROUP_FIELDS for item in group_by):
-        yield f"group_by is some of {', '.join(GROUP_FIELDS)}, not {group_by!r:.60}"
-    if not _is_number(get("version", 1)):
-        yield f"version counts from 1, not {get('version', 1)!r:.40}"
-    if get("status", "stable") not in STATUSES:
-        yield f"status is one of {', '.join(STATUSES)}, not {get('status')!r:.40}"
-    if get("kinds") is not None and not _is_list(get("kinds"), str):
-        yield "kinds is a list of kinds of events, such as ['action']"
+    title, group_by, kinds = get("title"), get("group_by", ()), get("kinds")
+    severities, version, status = declaration.severities, get("version", 1), get("status", "stable")
+    checks = {
+        "its name is small letters, digits and _, at most 50, like ping_pong": _NAME.fullmatch(
+            str(declaration.name)
+        ),
+        "title is missing": isinstance(title, str) and title.strip(),
+        "description is missing: a docstring will do": declaration.description,
+        **{f"{key} is a text": isinstance(get(key, ""), str) for key in TEXTS},
+        **{f"{key} is a list of texts": _is_list(get(key, ()), str) for key in LISTS},
+        f"severity is one or several of {', '.join(SEVERITIES)}; not {severities!r:.60}": _is_list(severities)
+        and severities
+        and all(item in SEVERITIES for item in severities),
+        f"group_by is some of {', '.join(GROUP_FIELDS)}, not {group_by!r:.60}": _is_list(group_by)
+        and all(item in GROUP_FIELDS for item in group_by),
+        f"version counts from 1, not {version!r:.40}": _is_number(version),
+        f"status is one of {', '.join(STATUSES)}, not {status!r:.40}": status in STATUSES,
+        "kinds is a list of kinds of events, such as ['action']": kinds is None or _is_list(kinds, str),
+    }
+    yield from (message for message, holds in checks.items() if not holds)
     yield from _example_faults(declaration)
 
 
@@ -295,7 +293,7 @@ def _signals_of(code_pattern: CodePattern) -> list[Signal]:
     signals = [
         Signal(signal, f"How sure the pattern {name} is, in code.", (0, 1), **common),
         Signal(f"{signal}_severity", f"How grave the pattern {name} is, in code.", (0, 3), **common),
-        Signal(f"{signal}_told", f"What the pattern {name} tells, in code.", None, **common),
+        Signal(f"{signal}_report", f"What the pattern {name} tells, in code.", None, **common),
     ]
     for item in signals:
         # As functools.wraps does: the module is the one of the user's code.
@@ -343,7 +341,7 @@ def _measure(code_pattern: CodePattern, event: Event, state: State) -> tuple[Map
         readings[signal] = float(match.confidence)
         readings[f"{signal}_severity"] = float(severities.index(match.severity or severities[0]))
         try:
-            readings[f"{signal}_told"] = match_text(match, code_pattern.needs)
+            readings[f"{signal}_report"] = match_text(match, code_pattern.needs)
         except TypeError as error:
             message = f"pattern {name!r} at event {event.id!r:.80}: details: {error}"
             raise EthogramError(message) from None

@@ -23,7 +23,7 @@ from .wording import clean, plural, stamp
 
 if TYPE_CHECKING:
     from ..app.chat import Followed, Scored
-    from ..app.judging.accuracy import Calibrated
+    from ..risk.calibration import Reliability
 
 
 TEMPLATES = Path(__file__).with_name("templates")
@@ -274,7 +274,7 @@ def chat_page(turns: Sequence[Scored], followed: Mapping[str, Followed], *, exce
 # --- calibration ----------------------------------------------------------------------------
 
 
-def calibration_page(calibrated: Sequence[Calibrated]) -> str:
+def calibration_page(calibrated: Sequence[Reliability]) -> str:
     """What confidences have meant: a reliability plot and its table for each pattern."""
     verdicts = plural(sum(pattern.verdicts for pattern in calibrated), "verdict")
     return render(

@@ -12,8 +12,8 @@ from .svg import number, percent, tag
 from .wording import clean, plural
 
 if TYPE_CHECKING:
-    from ..app.judging.accuracy import Calibrated
     from ..app.run_record import Lane, Run, RunEpisode
+    from ..risk.calibration import Reliability
 
 
 # --- path lanes -----------------------------------------------------------------------------
@@ -122,7 +122,7 @@ SIZE, LEFT, BELOW = 300, 34, 34
 """Of the plot, and of the room for words at its left and below it, in its own units."""
 
 
-def reliability_plot(calibrated: Calibrated) -> Markup:
+def reliability_plot(calibrated: Reliability) -> Markup:
     """Confidence against the share that was right."""
     pairs = calibrated.curve
     line = tag("polyline", points=" ".join(f"{number(_x(x))},{number(_y(y))}" for x, y in pairs))

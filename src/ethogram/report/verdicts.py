@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from .wording import counts_text, precision_text, within
 
 if TYPE_CHECKING:
-    from ..app.judging.accuracy import Calibrated
+    from ..risk.calibration import Reliability
 
 __all__ = ["NO_VERDICTS", "counts_text", "plot", "precision_text", "within"]
 
@@ -17,7 +17,7 @@ WIDE, HIGH = 41, 11
 """Columns and rows of the plot."""
 
 
-def plot(calibrated: Calibrated) -> Iterator[str]:
+def plot(calibrated: Reliability) -> Iterator[str]:
     """Confidence (across) against share right (up): o a group, . the diagonal, - the calibrated curve."""
     cells = [[" "] * WIDE for _ in range(HIGH)]
 

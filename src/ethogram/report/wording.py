@@ -238,7 +238,7 @@ def by_severity(detections: Iterable[Detection]) -> str:
 def mute_text(entry: Mute) -> str:
     """The criteria of an entry."""
     whose = f" (from {clean(entry.untrusted, 120)}, not trusted)" if entry.untrusted else ""
-    return ", ".join(f"{name} {clean(glob, 120)}" for name, glob in entry.asks.items()) + whose
+    return ", ".join(f"{name} {clean(glob, 120)}" for name, glob in entry.criteria.items()) + whose
 
 
 def until_text(entry: Mute, expired: frozenset[str]) -> str:

@@ -55,11 +55,6 @@ class Precision(Record):
         return counts.confirmed / counts.judged if counts.judged >= self.minimum else None
 
     @property
-    def value(self) -> float | None:
-        """The same as `precision`."""
-        return self.precision
-
-    @property
     def precision_low(self) -> Ratio | None:
         """The lower end of the interval."""
         return None if self.precision is None else wilson(self.counts.confirmed, self.counts.judged)[0]

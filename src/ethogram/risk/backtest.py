@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from itertools import groupby
 from typing import TYPE_CHECKING
@@ -17,18 +17,13 @@ if TYPE_CHECKING:
     from ..fields import Count, Name, Ratio
 
 
-Fields = tuple[str, ...]
-"""Sorted `group_by` fields of histories: subject, target."""
-
-
 @dataclass(frozen=True, slots=True)
 class Overlap(Record):
     """The overlap of a pattern with another one in events and histories.
 
     `jaccard` is common events over all events, `covered` the share of the pattern's events that the other has
     too. `together` is how often histories with the one have the other, over how often all have it: 1 means
-    independent, None that there is nothing to compare. Patterns with different `group_by` are compared by
-    their common fields.
+    independent, None that the two group events differently.
     """
 
     other: Name
@@ -67,7 +62,6 @@ def backtest(
     others: Iterable[Detection],
     *,
     histories: int,
-    wider: Mapping[Fields, int] | None = None,
     timed: bool = True,
     since: datetime | None = None,
     shuffled: Sequence[int] = (),
@@ -75,8 +69,7 @@ def backtest(
 ) -> Backtest:
     """The statistics of a pattern's detections beside those of `others` in the same events.
 
-    `histories` is how many were looked at, `wider` how many these are by fewer fields. Detections before
-    `since` do not count.
+    `histories` is how many were looked at. Detections before `since` do not count.
     """
 
     def counts(detection: Detection) -> bool:
@@ -87,7 +80,7 @@ def backtest(
         (item for item in others if counts(item) and item.pattern != pattern), key=lambda item: item.pattern
     )
     overlaps = [
-        _overlap(name, own, list(theirs), histories, wider or {})
+        _overlap(name, own, list(theirs), histories)
         for name, theirs in groupby(rest, key=lambda item: item.pattern)
     ]
     weeks = Counter(f"{item.detected_at:%G-W%V}" for item in own) if timed else {}
@@ -105,28 +98,16 @@ def backtest(
     )
 
 
-def _overlap(
-    name: str,
-    own: Sequence[Detection],
-    others: Sequence[Detection],
-    histories: int,
-    wider: Mapping[Fields, int],
-) -> Overlap:
+def _overlap(name: str, own: Sequence[Detection], others: Sequence[Detection], histories: int) -> Overlap:
     mine, theirs = events_of(own), events_of(others)
     both = len(mine & theirs)
     if not both:
         return Overlap(name, 0, 0.0, 0.0, None)
-    fields, together = common_fields(own, others), None
-    looked_at = histories if fields == common_fields(own, own) else wider.get(fields, 0)
-    if fields and looked_at:
-        a, b = histories_of(own, fields), histories_of(others, fields)
-        together = len(a & b) * looked_at / (len(a) * len(b))
+    together = None
+    if own[0].history.keys() == others[0].history.keys():
+        a, b = histories_of(own), histories_of(others)
+        together = len(a & b) * histories / (len(a) * len(b))
     return Overlap(name, both, both / len(mine | theirs), both / len(mine), together)
-
-
-def common_fields(own: Sequence[Detection], others: Sequence[Detection]) -> Fields:
-    """The fields that the histories of all these detections have."""
-    return tuple(sorted(set.intersection(*(set(item.history) for item in (*own, *others)))))
 
 
 def events_of(detections: Iterable[Detection]) -> set[tuple[str, str]]:
@@ -144,14 +125,13 @@ def events_of(detections: Iterable[Detection]) -> set[tuple[str, str]]:
     }
 
 
-def histories_of(detections: Iterable[Detection], fields: Fields | None = None) -> set[tuple[str, ...]]:
-    """The histories that detections are in, by all their fields or by some."""
-    return {_history(detection, fields) for detection in detections}
+def histories_of(detections: Iterable[Detection]) -> set[tuple[str, ...]]:
+    """The histories that detections are in."""
+    return set(map(_history, detections))
 
 
-def _history(detection: Detection, fields: Fields | None = None) -> tuple[str, ...]:
-    names = sorted(detection.history) if fields is None else fields
-    return (detection.source, *(str(detection.history[name]) for name in names))
+def _history(detection: Detection) -> tuple[str, ...]:
+    return (detection.source, *(str(value) for _, value in sorted(detection.history.items())))
 
 
 def _examples(own: Sequence[Detection], limit: int) -> tuple[Detection, ...]:

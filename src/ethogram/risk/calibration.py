@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
-from ..fields import Count, Ratio
+from ..fields import Count, Name, Ratio
 from ..models import Detection
 from ..models.record import Record, decimals
 from ..models.slotted import dataclass
@@ -79,23 +79,38 @@ class ReliabilityRow(Record):
 
 
 @dataclass(frozen=True, slots=True)
-class Reliability:
-    """The reliability table, the Brier score, and the expected calibration error (`distance`)."""
+class Reliability(Record):
+    """What the confidences of a pattern have meant: in groups, and as a curve.
 
-    calibration: Calibration
+    `distance` is the expected calibration error; from `minimum` verdicts on they are sufficient.
+    """
+
+    RECORD = "calibration"
+    JSON = "pattern verdicts sufficient brier distance rows curve"
+    DECIMALS = decimals(6, "brier", "distance", "curve")
+
+    pattern: Name
+    verdicts: Count
+    minimum: int
+    brier: Ratio
+    distance: Ratio
     rows: tuple[ReliabilityRow, ...]
-    count: int
-    brier: float
-    distance: float
+    calibration: Calibration
+
+    @property
+    def sufficient(self) -> bool:
+        return self.verdicts >= self.minimum
+
+    @property
+    def curve(self) -> tuple[Interval, ...]:
+        return self.calibration.curve
 
 
-def reliability(pairs: Sequence[tuple[float, bool]]) -> Reliability | None:
-    """The table of (confidence, was it right) pairs in groups of about equal size; None without pairs.
+def reliability(pairs: Sequence[tuple[float, bool]], pattern: str, minimum: int) -> Reliability:
+    """The table of one or more (confidence, was it right) pairs, in groups of about equal size.
 
     Equal confidences stay in one group, so there may be fewer groups.
     """
-    if not pairs:
-        return None
     scores = np.array([score for score, _ in pairs], dtype=float)
     right = np.array([truth for _, truth in pairs], dtype=float)
     edges = np.unique(np.quantile(scores, np.linspace(0, 1, GROUPS + 1)[1:-1], method="lower"))
@@ -108,4 +123,4 @@ def reliability(pairs: Sequence[tuple[float, bool]]) -> Reliability | None:
         rows.append(ReliabilityRow(len(own), hits, low, high, mean, share, *interval, calibration(mean)))
     distance = sum(abs(row.said - row.share) * row.count for row in rows) / len(pairs)
     brier = float(((scores - right) ** 2).mean())
-    return Reliability(calibration, tuple(rows), len(pairs), brier, distance)
+    return Reliability(pattern, len(pairs), minimum, brier, distance, tuple(rows), calibration)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import astuple, dataclass, replace
+from dataclasses import dataclass, fields, replace
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -57,8 +57,8 @@ class Effect(Record):
         return wilson(self.true, self.detected)[1]
 
     @classmethod
-    def from_dict(cls, record: Mapping[str, Any]) -> Effect:
-        return cls(*(record.get(name, 0) for name in cls.__slots__))
+    def from_dict(cls, record: Mapping[str, Any]) -> Self:
+        return cls(**{item.name: record.get(item.name, 0) for item in fields(cls)})
 
 
 def measure_effect(true: Bools, detected: Bools, hits: Bools, current: Bools) -> Effect:
@@ -84,14 +84,12 @@ class NoProposal(Record):
 
 
 @dataclass(frozen=True, slots=True)
-class TriedValue(Record):
+class TriedValue(Effect):
     """What one value of a parameter detects of the judged items."""
 
-    value: float
-    confirmed: Count
-    false_alarms: Count
-    caught: Count
-    lost: Count
+    JSON = "value confirmed false_alarms caught lost"
+
+    value: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +98,7 @@ class Proposal(Record):
 
     `low` to `high` is the 95 % interval of the right value, `tried` the range of values tested. `before` and
     `after` are on all verdicts; `held_out` is cross-validated, and the effect to expect. `luck` is the
-    p-value under random verdicts. `effects` has every value tested. `recent` counts the detections of the
+    p-value under random verdicts. `values` has every value tested. `recent` counts the detections of the
     last 30 days with the old and the new value, `recent_lost` the confirmed ones lost among them.
     """
 
@@ -124,14 +122,9 @@ class Proposal(Record):
     luck: Ratio
     verdicts: Count
     groups: Count
-    effects: tuple[tuple[float, Effect], ...] = ()
+    values: tuple[TriedValue, ...] = ()
     recent: tuple[Count, Count] | None = None
     recent_lost: Count = 0
-
-    @property
-    def values(self) -> list[TriedValue]:
-        """What each value tested detects."""
-        return [TriedValue(value, *astuple(effect)) for value, effect in self.effects]
 
     @property
     def lost_confirmed(self) -> Count:
@@ -169,8 +162,8 @@ class Proposal(Record):
         values = {name: record[name] for name in cls.__slots__ if name in record}
         pairs = {name: tuple(values[name]) for name in ("tried", "recent") if values[name] is not None}
         effects = {name: Effect.from_dict(values[name]) for name in ("before", "after", "held_out")}
-        tried = tuple((item["value"], Effect.from_dict(item)) for item in record["values"])
-        return cls(**{**values, **pairs, **effects}, effects=tried)
+        tried = tuple(map(TriedValue.from_dict, record["values"]))
+        return cls(**{**values, **pairs, **effects, "values": tried})
 
 
 def add_recent(

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import asdict
 from datetime import datetime, timedelta
 
 import numpy as np
@@ -34,7 +35,7 @@ from .parameter_grid import (
     refine,
     step_size,
 )
-from .proposal import Effect, NoProposal, Proposal, measure_effect
+from .proposal import NoProposal, Proposal, TriedValue, measure_effect
 
 Floats = NDArray[np.float64]
 FOLDS = 5
@@ -284,7 +285,8 @@ def learn(
     grid = refine(grids[number], items, replay, proposal.old, end)
     detected = np.array([item.detected for item in items])
     effects = (measure_effect(true, detected, hits, grid.current_hits) for hits in grid.hits.T)
-    return replace(proposal, effects=tuple(zip(grid.values, effects, strict=True)))
+    tried = (TriedValue(**asdict(e), value=v) for e, v in zip(effects, grid.values, strict=True))
+    return replace(proposal, values=tuple(tried))
 
 
 def _propose(
@@ -382,8 +384,8 @@ def automatic_step(
     changes: Changes = (),
     at: datetime,
     limits: StepLimits | None = None,
-) -> tuple[float, Effect] | str:
-    """The furthest tested value towards a proposal within the limits, with its effect; or why there is none.
+) -> TriedValue | str:
+    """The furthest tested value towards a proposal within the limits; or why there is none.
 
     `file_value` is the value of the pattern's file or the settings, before anything was learned.
     """
@@ -401,15 +403,15 @@ def automatic_step(
     step, far = step_size(limits.step, width, old), step_size(limits.far, width, old)
     low, high = sorted((old, proposal.new))
     near = [
-        (value, after)
-        for value, after in sorted(proposal.effects, key=lambda item: -abs(item[0] - old))
-        if value != old and low <= value <= high and abs(value - old) <= step + 1e-9
+        item
+        for item in sorted(proposal.values, key=lambda item: -abs(item.value - old))
+        if item.value != old and low <= item.value <= high and abs(item.value - old) <= step + 1e-9
     ]
-    allowed = [item for item in near if abs(item[0] - file_value) <= far + 1e-9]
-    helping = [item for item in allowed if item[1].false_alarms < before.false_alarms]
-    for value, after in helping:
-        if after.lost <= limits.lose * before.true:
-            return value, after
+    allowed = [item for item in near if abs(item.value - file_value) <= far + 1e-9]
+    helping = [item for item in allowed if item.false_alarms < before.false_alarms]
+    for item in helping:
+        if item.lost <= limits.lose * before.true:
+            return item
     if not near:
         return "nothing was tried within a step of the present value"
     if not allowed:

@@ -13,7 +13,7 @@ from .fusion import Fused, fuse
 from .helpline import Helpline, helpline
 from .settings import Settings
 from .signals import UsageSignals, signals
-from .summary import Summary, merge, record
+from .summary import Summary, record
 
 __all__ = [
     "COHORTS",
@@ -26,7 +26,6 @@ __all__ = [
     "fuse",
     "helpline",
     "learn_cohort",
-    "merge",
     "record",
     "signals",
 ]

@@ -11,7 +11,7 @@ from .baseline import closed_days
 from .clock import DAY, HOUR, WEEK, day_of
 from .cohort import Cohort
 from .finding import Finding, insufficient, ordinary
-from .sessions import Session, active_spans, is_closed, old_pauses
+from .sessions import Session, is_closed, old_pauses, read_sessions
 from .settings import Settings
 from .summary import CLOSING, EMOTIONAL, MARKED, Summary, known_before
 from .withdrawal import Past, is_quiet, measure_spans
@@ -86,16 +86,16 @@ def return_after_absence(state: Summary, as_of: float, cohort: Cohort, settings:
     is away now is absent and has not returned.
     """
     name = "return_after_absence"
-    spans = active_spans(state, as_of, settings)
+    spans = read_sessions(state, as_of, settings, by_name=False)
     if len(spans) < 2:
         return insufficient(name, "no session before the current one")
     current = _current(spans)
-    start = spans[current][0]
-    pause = start - spans[current - 1][1] if current else 0
+    start = spans[current].start
+    pause = start - spans[current - 1].end if current else 0
     absence = absence_before(state, start, pause, cohort, settings)
     if absence is None:
         return insufficient(name, f"{settings.known_pauses} earlier pauses between sessions")
-    if as_of - spans[-1][1] > CURRENT:
+    if as_of - spans[-1].end > CURRENT:
         return ordinary(name, "Not here now.")
     severity, strength = "none", 0.0
     if is_heavy(absence, settings):
@@ -131,10 +131,10 @@ def _longest_recent(pauses: Sequence[float]) -> float:
     return longest
 
 
-def _current(spans: Sequence[tuple[int, int]]) -> int:
+def _current(spans: Sequence[Session]) -> int:
     """The first of the spans that end within CURRENT of the last one: all of them are one return."""
     first = len(spans) - 1
-    while first > 0 and spans[first - 1][1] > spans[-1][1] - CURRENT:
+    while first > 0 and spans[first - 1].end > spans[-1].end - CURRENT:
         first -= 1
     return first
 

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from typing import Any, NamedTuple
 
 from ..errors import BadUsage
-from ..models import moment
 from .pseudonym import Pseudonym
 
 WHATS = ("signals", "listed", "sweep", "export", "purge", "rotate", "refused", "unknown", "subject", "why")
@@ -19,24 +17,6 @@ MAX_LENGTH = 500
 """Characters of who looked, and why."""
 SHORT = 4
 """An id of at most so many characters counts only as a whole word."""
-
-
-class Look(NamedTuple):
-    """One line. `person` is None where it was nobody in particular, or somebody who was removed since."""
-
-    at: float
-    what: str
-    person: bytes | None
-    who: str
-    why: str
-
-    def to_dict(self) -> dict[str, Any]:
-        """The JSON form."""
-        from .records import UsageLook
-
-        person = None if self.person is None else self.person.hex()
-        at = moment(int(self.at * 1_000_000))
-        return UsageLook(at=at, what=self.what, person=person, who=self.who, why=self.why).to_dict()
 
 
 def check_words(text: str | None, what: str, subject: str | None = None) -> str:

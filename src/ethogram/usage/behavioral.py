@@ -79,15 +79,8 @@ class BehavioralSignals:
         return {**changes, **{name: getattr(self, name) for name in FACTS}}
 
 
-FACTS = (
-    "frequency_change",
-    "is_late_night",
-    "session_length_trend",
-    "withdrawal_detected",
-    "return_after_absence",
-    "abrupt_termination",
-    "behavioral_score",
-)
+FACTS = BehavioralSignals.__match_args__[:-1]
+"""All but `changes`."""
 
 
 class BehavioralTracker:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 import statistics
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from datetime import date
 from pathlib import Path
@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..data import DATA
 from ..errors import BadConfig, BadUsage, Fault, did_you_mean
+from ..files import read_text
 from ..models.record import Record
 from .clock import DAY, day_of, night_slots
 from .sessions import old_pauses, read_sessions
@@ -96,19 +97,7 @@ def find_cohort(number: int | str | Path) -> Cohort:
 
 def read_cohort(path: Path) -> Cohort:
     """Read the table of a file; BadConfig with every fault."""
-    try:
-        with path.open("rb") as file:
-            content = file.read(MAX_BYTES + 1)
-        if len(content) > MAX_BYTES:
-            raise BadConfig(
-                [Fault(str(path), 0, 0, f"is not a cohort table: larger than {MAX_BYTES:,} bytes")]
-            )
-        text = content.decode("utf-8-sig")
-    except OSError as error:
-        raise BadConfig([Fault(str(path), 0, 0, f"cannot be read: {error.strerror or error}")]) from None
-    except UnicodeDecodeError:
-        raise BadConfig([Fault(str(path), 0, 0, "is not UTF-8 text")]) from None
-    return parse_cohort(text, str(path))
+    return parse_cohort(read_text(path, MAX_BYTES, BadConfig), str(path))
 
 
 def parse_cohort(text: str, name: str) -> Cohort:
@@ -164,18 +153,12 @@ def _lines(text: str, name: str, faults: list[Fault]) -> Iterator[tuple[int, str
 
 
 def _value(text: str) -> Any:
-    """A number, or a text with or without quotes, without a comment after ` #`."""
-    if text.startswith("'") and text.endswith("'") and len(text) > 1:
-        return text[1:-1].replace("''", "'")
-    is_quoted = text.startswith('"')
-    text = text if is_quoted else text.partition(" #")[0].strip()
-    parsers: tuple[Callable[[str], Any], ...] = (int, float, json.loads)
-    for parse in parsers[: 3 if is_quoted else 2]:
-        try:
-            return parse(text)
-        except ValueError:
-            continue
-    return text
+    """A number, or a text with or without double quotes, without a comment after ` #`."""
+    text = text if text.startswith('"') else text.partition(" #")[0].strip()
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
 
 
 def _expected(key: str, value: Any) -> str:

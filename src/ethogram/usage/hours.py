@@ -5,10 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from ..stats import beta_binomial_at_least, surprise_of
 from .clock import SLOTS, hour_of
-from .finding import Finding, grade, insufficient, weekly_surprise
-from .night import CLUMPING, ENOUGH_ACTIVE, LOOKS, MAX_UNSURE, MIN_ACTIVE, active_in, split_days
+from .finding import Finding, grade, insufficient
+from .night import CLUMPING, active_in, highest_share, share_surprise, split_days
 from .settings import Settings
 from .summary import Day, Summary, recent_days
 
@@ -62,14 +61,13 @@ def _test(
     if share < settings.hours_share:
         return 0.0, share, hours
     news = _news(past, settings)
-    if share <= _highest(past, news, span):
+    counts = {day.day: day.active.bit_count() for day in news}
+    if share <= highest_share([(d.day, d.active.bit_count(), counts.get(d.day, 0)) for d in past], span):
         return 0.0, share, hours
     before, known = active_in(news), active_in(past[-len(news) :]) if news else 0
-    a = (NEW_SHARE * NEW_WEIGHT + before) / CLUMPING
-    b = ((1 - NEW_SHARE) * NEW_WEIGHT + known - before) / CLUMPING
-    tail = beta_binomial_at_least(new / CLUMPING, active / CLUMPING, a, b)
-    surprise = weekly_surprise(surprise_of(min(1.0, LOOKS * tail)), span)
-    return surprise if active >= ENOUGH_ACTIVE else min(MAX_UNSURE, surprise), share, hours
+    clumps = new / CLUMPING, (active - new) / CLUMPING
+    prior = NEW_SHARE * NEW_WEIGHT, (1 - NEW_SHARE) * NEW_WEIGHT
+    return share_surprise(active, span, clumps, prior, (before, known - before)), share, hours
 
 
 def _news(past: Sequence[Day], settings: Settings) -> list[Day]:
@@ -80,18 +78,6 @@ def _news(past: Sequence[Day], settings: Settings) -> list[Day]:
             news.append(day._replace(active=day.active & ~_widened(used)))
         used |= day.active
     return news
-
-
-def _highest(past: Sequence[Day], news: Sequence[Day], span: int) -> float:
-    """The largest share at new hours of any `span` days before."""
-    active = {day.day: day.active.bit_count() for day in past}
-    new = {day.day: day.active.bit_count() for day in news}
-    shares = [0.0]
-    for last in new:
-        window = range(last - span + 1, last + 1)
-        if (total := sum(active.get(day, 0) for day in window)) >= MIN_ACTIVE:
-            shares.append(sum(new.get(day, 0) for day in window) / total)
-    return max(shares)
 
 
 def _used(days: Sequence[Day]) -> int:

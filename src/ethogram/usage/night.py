@@ -128,17 +128,32 @@ def _test(
     active, before = active_in(recent), active_in(past, usual_night) / active_in(past)
     share = min(_share(recent, hours, settings) for hours in clocks)
     # What was seen before is not news.
-    if share - before < settings.night_rise or share <= _highest(past, span, usual_night):
+    at_night = [(day.day, day.active.bit_count(), (day.active & usual_night).bit_count()) for day in past]
+    if share - before < settings.night_rise or share <= highest_share(at_night, span):
         return 0.0, share, before
-    known, weight = active_in(past) / CLUMPING, cohort.night_weight / CLUMPING
-    a = cohort.night_share * weight + before * known
-    b = (1 - cohort.night_share) * weight + (1 - before) * known
     # Each rounded by itself, so that one more half-hour at night never makes it less surprising.
     hits = round(share * active)
-    at_night, elsewhere = math.ceil(hits / CLUMPING), math.ceil((active - hits) / CLUMPING)
-    chance = min(1.0, LOOKS * beta_binomial_at_least(at_night, at_night + elsewhere, a, b))
+    clumps = math.ceil(hits / CLUMPING), math.ceil((active - hits) / CLUMPING)
+    prior = cohort.night_share * cohort.night_weight, (1 - cohort.night_share) * cohort.night_weight
+    known = before * active_in(past), (1 - before) * active_in(past)
+    return share_surprise(active, span, clumps, prior, known), share, before
+
+
+def share_surprise(
+    active: int,
+    span: int,
+    clumps: tuple[float, float],
+    prior: tuple[float, float],
+    known: tuple[float, float],
+) -> float:
+    """Surprise a week of a share of `active` half-hours in `span` days.
+
+    `clumps` are those inside and outside; `prior` and `known` are half-hours that count as seen before.
+    """
+    a, b = (prior[i] / CLUMPING + known[i] / CLUMPING for i in (0, 1))
+    chance = min(1.0, LOOKS * beta_binomial_at_least(clumps[0], sum(clumps), a, b))
     surprise = weekly_surprise(surprise_of(chance), span)
-    return surprise if active >= ENOUGH_ACTIVE else min(MAX_UNSURE, surprise), share, before
+    return surprise if active >= ENOUGH_ACTIVE else min(MAX_UNSURE, surprise)
 
 
 def _share(days: Sequence[Day], hours: float, settings: Settings) -> float:
@@ -146,16 +161,14 @@ def _share(days: Sequence[Day], hours: float, settings: Settings) -> float:
     return active_in(days, night_slots(settings.night, hours)) / active_in(days)
 
 
-def _highest(past: Sequence[Day], span: int, night: int) -> float:
-    """The largest share at night of any `span` days before."""
+def highest_share(past: Sequence[tuple[int, int, int]], span: int) -> float:
+    """The largest share of any `span` days; `past` has day, active half-hours and those that count."""
     highest, begin = 0.0, 0
     active = hits = 0
-    for day in past:
-        active += day.active.bit_count()
-        hits += (day.active & night).bit_count()
-        while past[begin].day <= day.day - span:
-            active -= past[begin].active.bit_count()
-            hits -= (past[begin].active & night).bit_count()
+    for day, own_active, own_hits in past:
+        active, hits = active + own_active, hits + own_hits
+        while past[begin][0] <= day - span:
+            active, hits = active - past[begin][1], hits - past[begin][2]
             begin += 1
         if active >= MIN_ACTIVE:
             highest = max(highest, hits / active)

@@ -5,13 +5,11 @@ The name of an id is HMAC-SHA256 by the first key; of that, HMAC-SHA256 by the s
 to is in no file any more.
 
 The first hash includes the purpose of the store and its own random salt: under one key a person has another
-name in every store, and two stores do not show that they know the same people. Stores of the first scheme
-have no salt.
+name in every store, and two stores do not show that they know the same people.
 """
 
 from __future__ import annotations
 
-import errno
 import hashlib
 import hmac
 import os
@@ -30,8 +28,6 @@ NAME_BYTES = 16
 """Bytes of a name: two people in a billion share one with a chance below 1e-20."""
 MAX_KEYS = 1000
 MAX_BYTES = 100_000
-NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.ENOSYS)
-"""Errors of file systems without hard links."""
 
 
 class Pseudonym(str):
@@ -44,17 +40,16 @@ class Pseudonym(str):
 class Keys:
     """The keys, oldest first. Never shown: not by repr, not in an error.
 
-    `scope` stands for the store whose names they make (see `scoped`); empty in stores of the first scheme.
+    `scope` stands for the store whose names they make (see `scoped`).
     """
 
     chain: tuple[bytes, ...] = field(repr=False)
     scope: bytes = field(default=b"", repr=False)
 
-    def scoped(self, purpose: str, salt: bytes | None) -> Keys:
-        """The keys for one store by its purpose and salt; None: a store of the first scheme."""
+    def scoped(self, purpose: str, salt: bytes) -> Keys:
+        """The keys for one store by its purpose and salt."""
         # No kind of text (see `base`) begins like this, and a hash has a fixed length.
-        scope = b"" if salt is None else b"scope\0" + hashlib.sha256(purpose.encode() + b"\0" + salt).digest()
-        return Keys(self.chain, scope)
+        return Keys(self.chain, b"scope\0" + hashlib.sha256(purpose.encode() + b"\0" + salt).digest())
 
     def base(self, kind: str, text: str) -> bytes:
         """The name of a text by the first key alone, which stays when keys are added.
@@ -125,32 +120,19 @@ def read_keys(path: str | Path, *, hint: str = "") -> Keys:
 def write_keys(path: str | Path, keys: Keys) -> None:
     """Write a new key file that only its owner can read; BadUsage where a file exists.
 
-    It is on the disk as a whole when this returns, or not at all, whatever happens meanwhile.
+    It is on the disk when this returns.
     """
-    exists = f"{path} is there already; a key is never written over: name another file"
-    if os.path.lexists(path):
-        raise BadUsage(exists)
-    aside = f"{path}.{secrets.token_hex(4)}"
     try:
-        try:
-            _write(aside, keys)
-            os.link(aside, path)
-        finally:
-            Path(aside).unlink(missing_ok=True)
+        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(handle, "w", encoding="ascii") as file:
+            file.write("\n".join([HEAD, *(key.hex() for key in keys.chain), ""]))
+            file.flush()
+            os.fsync(file.fileno())
     except FileExistsError:
+        exists = f"{path} is there already; a key is never written over: name another file"
         raise BadUsage(exists) from None
     except OSError as error:
-        if error.errno not in NO_LINKS:
-            raise BadUsage(f"{path} cannot be written: {error.strerror or error}") from None
-        _write(path, keys)
-
-
-def _write(path: str | Path, keys: Keys) -> None:
-    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with os.fdopen(handle, "w", encoding="ascii") as file:
-        file.write("\n".join([HEAD, *(key.hex() for key in keys.chain), ""]))
-        file.flush()
-        os.fsync(file.fileno())
+        raise BadUsage(f"{path} cannot be written: {error.strerror or error}") from None
 
 
 def find_keys(keys: Keys | str | Path | None, *, has_store: bool = False) -> tuple[Keys, Path | None]:

@@ -148,6 +148,7 @@ class UsageLook(RecordStruct):
     at: datetime
     what: str
     person: Person | None
+    """Null where it was nobody in particular, or somebody who was removed since."""
     who: str
     why: str
 
@@ -204,7 +205,7 @@ class UsageHalfHour(RecordStruct):
     ended_abruptly: bool
 
 
-class UsageTold(RecordStruct):
+class UsageReported(RecordStruct):
     """A person's own data: one finding that was reported about them."""
 
     RECORD = "usage_told"

@@ -14,7 +14,7 @@ from ..models import format_time, moment
 from ..models.slotted import dataclass
 from .clock import DAY, HALF_HOUR, SLOTS, day_of, day_start, hour_of, slot_of
 from .finding import SEVERITIES
-from .records import UsageDay, UsageEventRecord, UsageHalfHour, UsagePerson, UsageTold
+from .records import UsageDay, UsageEventRecord, UsageHalfHour, UsagePerson, UsageReported
 from .sessions import LONG_PAUSE
 from .settings import Settings
 from .signals import signal_names
@@ -227,7 +227,7 @@ def _on_the_half_hour(rows: list[Stretch]) -> list[Stretch]:
 
 def own_data(store: UsageStore, name: bytes, person: Person | None) -> Iterator[dict[str, Any]]:
     """Yield everything stored about a person: events, days, half-hours, reports, and who looked."""
-    looks = list(store.looks(name))
+    looks = store.looks(name)
     if person is not None:
         state = person.state
         yield UsagePerson(
@@ -241,7 +241,7 @@ def own_data(store: UsageStore, name: bytes, person: Person | None) -> Iterator[
         yield from (_day_record(day).to_dict() for day in read_days(state))
         yield from (_stretch_record(stretch).to_dict() for stretch in read_stretches(state))
         for episode in sorted(person.episodes, key=lambda item: item.opened):
-            yield UsageTold(
+            yield UsageReported(
                 signal=signal_names().get(episode.signal, str(episode.signal)),
                 severity=SEVERITIES[episode.severity],
                 since=_time(episode.opened),

@@ -8,8 +8,9 @@ from pathlib import Path
 
 from ..errors import BadUsage
 from ..files.sqlite import named_errors
-from .audit import Look
+from ..models import moment
 from .pseudonym import NAME_BYTES, Keys, new_keys, read_keys, rehash, waiting_file, write_keys
+from .records import UsageLook
 from .store import PURPOSE, UsageStore
 from .tables import check_file, connect
 
@@ -84,7 +85,7 @@ def _rename_all(store: UsageStore, new: Keys, at: float, who: str) -> None:
             keys = Keys(new.chain, store.keys.scope)
             raw.execute("UPDATE about SET key_check = ?", (keys.check(),))
         store.keys = keys
-        store.log(Look(at, "rotate", None, who, ""))
+        store.log(UsageLook(moment(int(at * 1e6)), "rotate", None, who, ""))
     store.scrub()
 
 

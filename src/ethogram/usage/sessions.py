@@ -32,43 +32,31 @@ class Session:
         return (self.end - self.start) / 60
 
 
-def read_sessions(state: Summary, as_of: float, settings: Settings) -> list[Session]:
+def read_sessions(state: Summary, as_of: float, settings: Settings, *, by_name: bool = True) -> list[Session]:
     """The sessions begun by `as_of`, the one that ended last at the end.
 
     Exact where `inactivity` is 30 minutes: a half-hour holds no longer pause. Shorter pauses cannot be seen.
-    Named sessions end with their name, or at a pause of hours.
+    Named sessions end with their name, or at a pause of hours. Without `by_name`, spans of the person's own
+    activity, whatever its session.
     """
     latest: dict[int, Session] = {}
     sessions: list[Session] = []
     for half_hour, name, first, last, events, measured, octaves, flags in raw_stretches(state):
         start, end = half_hour * HALF_HOUR + first, half_hour * HALF_HOUR + last
-        if start > as_of:
+        if start > as_of or not (by_name or events):
             continue
+        name = name if by_name else 0
         session = latest.get(name)
         if session is None or start - session.end > settings.inactivity * (LONG_PAUSE if name else 1):
             latest[name] = Session(start, end, events, measured, octaves, flags, name)
             sessions.append(latest[name])
             continue
-        session.end = max(session.end, end)
+        session.start, session.end = min(session.start, start), max(session.end, end)
         session.events += events
         session.measured += measured
         session.octaves += octaves
         session.flags = flags
     return sorted(sessions, key=lambda session: (session.end, session.start, session.name))
-
-
-def active_spans(state: Summary, as_of: float, settings: Settings) -> list[tuple[int, int]]:
-    """First and last moment of each span of the person's own activity, oldest first, whatever its session."""
-    spans: list[tuple[int, int]] = []
-    for half_hour, _, first, last, events, *_ in raw_stretches(state):
-        begin, end = half_hour * HALF_HOUR + first, half_hour * HALF_HOUR + last
-        if not events or begin > as_of:
-            continue
-        if spans and begin - spans[-1][1] <= settings.inactivity:
-            spans[-1] = (min(begin, spans[-1][0]), max(end, spans[-1][1]))
-        else:
-            spans.append((begin, end))
-    return spans
 
 
 def is_closed(session: Session, as_of: float, settings: Settings) -> bool:

@@ -18,30 +18,15 @@ from threading import RLock
 from ..errors import BadUsage
 from ..files import sqlite
 from ..files.sqlite import named_errors
+from ..models import moment
 from . import tables
-from .audit import WHATS, Look
 from .clock import DAY, HALF_HOUR, offset
 from .event import UsageEvent
 from .pseudonym import NAME_BYTES, Keys, Pseudonym, name_of, read_keys, waiting_file
+from .records import UsageLook
 from .retention import Policy, due, forget_before, rebuild, retained, retention_start
 from .signals import Episode
 from .summary import EMPTY, Summary, add_event, session_mark
-from .tables import (
-    NO_ROW,
-    Person,
-    Removed,
-    Row,
-    StoredEvent,
-    check_file,
-    connect,
-    find_rows,
-    look_row,
-    read_events,
-    read_rows,
-    read_value,
-    round_up,
-    write_rows,
-)
 
 PURPOSE = "usage"
 """Purpose of the pseudonyms of such a file (see Keys.scoped)."""
@@ -95,9 +80,9 @@ class UsageStore:
         self._raw: sqlite3.Connection | None = None
         self._pid = 0
         self._inherited: list[sqlite3.Connection | None] = []
-        self._salt: bytes | None = None
+        self._salt = b""
         if self.path is not None:
-            check_file(self.path, create=create)
+            tables.check_file(self.path, create=create)
             sqlite.create(self.path)
         try:
             with named_errors(self.label), self._lock:
@@ -105,7 +90,8 @@ class UsageStore:
                 try:
                     self._check_keys()
                 except BadUsage:
-                    self._connection().execute(tables.ADD_LOOK, look_row(Look(at, "refused", None, who, "")))
+                    refused = UsageLook(moment(int(at * 1e6)), "refused", None, who, "")
+                    self._connection().execute(tables.ADD_LOOK, tables.look_row(refused))
                     raise
                 with self.transaction() as raw:
                     self.policy = self._settle(raw, exact, retention)
@@ -124,19 +110,19 @@ class UsageStore:
         # After a fork the parent's connection to a file must not be used, nor closed here.
         if self._raw is None or (self.path is not None and self._pid != os.getpid()):
             self._inherited.append(self._raw)
-            self._raw, self._pid = connect(self.path), os.getpid()
+            self._raw, self._pid = tables.connect(self.path), os.getpid()
         return self._raw
 
     def _prepare(self) -> None:
         with sqlite.transaction(self._connection()) as raw:
             if not sqlite.upgrade(raw, tables.SCHEMA, self.label):
                 # Names in memory depend on the key alone.
-                salt = None if self.path is None else secrets.token_bytes(SALT_BYTES)
+                salt = b"" if self.path is None else secrets.token_bytes(SALT_BYTES)
                 check = self.keys.scoped(PURPOSE, salt).check()
                 about = (check, int(self.policy.exact), self.policy.retention, salt)
                 raw.execute("INSERT INTO about VALUES (1, ?, ?, ?, 0, ?)", about)
             sqlite.check_columns(raw, tables.SCHEMA)
-            self._salt = read_value(raw, "SELECT salt FROM about")
+            self._salt = tables.read_value(raw, "SELECT salt FROM about")
             self.keys = self.keys.scoped(PURPOSE, self._salt)
 
     def _settle(self, raw: sqlite3.Connection, exact: bool | None, retention: int | None) -> Policy:
@@ -155,7 +141,7 @@ class UsageStore:
         """Check that the keys are the file's; read them again where one was added. BadUsage otherwise."""
         if self.path is None:
             return
-        check = read_value(self._connection(), "SELECT key_check FROM about")
+        check = tables.read_value(self._connection(), "SELECT key_check FROM about")
         if check == self.keys.check():
             return
         newest = self.keys
@@ -207,27 +193,29 @@ class UsageStore:
             by_base.setdefault(base, []).append(event)
         newest = max((event.at for _, event in batch), default=0)
         with self.transaction() as raw:
-            before = read_value(raw, "SELECT newest FROM about")
+            before = tables.read_value(raw, "SELECT newest FROM about")
             # What retention counts from. What the file has is rounded up: it outlives whoever was there then.
             clock = min(now, max(newest, before - HALF_HOUR))
             people = [(self.keys.final(base), events) for base, events in by_base.items()]
             count = 0
             for start in range(0, len(people), PAGE):
                 page = dict(people[start : start + PAGE])
-                rows = find_rows(raw, list(page))
+                rows = tables.find_rows(raw, list(page))
                 if self.stores_events and (missing := [name for name in page if name not in rows]):
                     # Events need a row to belong to.
-                    write_rows(raw, dict.fromkeys(missing, NO_ROW))
-                    rows |= find_rows(raw, missing)
+                    tables.write_rows(raw, dict.fromkeys(missing, tables.NO_ROW))
+                    rows |= tables.find_rows(raw, missing)
                 new, changed = self._merge(raw, rows, page, clock)
-                write_rows(raw, changed)
+                tables.write_rows(raw, changed)
                 count += new
             if mark is not None:
-                raw.execute(tables.ADD_FILE, (self.keys.final(mark[0]), mark[1], round_up(newest, DAY)))
+                raw.execute(
+                    tables.ADD_FILE, (self.keys.final(mark[0]), mark[1], tables.round_up(newest, DAY))
+                )
             if newest > before or self._is_stale:
-                raw.execute("UPDATE about SET newest = ?", (max(before, round_up(newest, HALF_HOUR)),))
+                raw.execute("UPDATE about SET newest = ?", (max(before, tables.round_up(newest, HALF_HOUR)),))
                 # Some of what is due by then.
-                due_rows = read_rows(raw, "WHERE due <= ? LIMIT ?", int(clock), AT_ONCE)
+                due_rows = tables.read_rows(raw, "WHERE due <= ? LIMIT ?", int(clock), AT_ONCE)
                 some_people, some_events, self._is_stale = self._retain(raw, due_rows, clock, clock)
                 self._expired = (self._expired[0] + some_people, self._expired[1] + some_events)
             if self.path is None:
@@ -237,16 +225,16 @@ class UsageStore:
     def _merge(
         self,
         raw: sqlite3.Connection,
-        rows: dict[bytes, Row],
+        rows: dict[bytes, tables.Row],
         people: dict[bytes, list[UsageEvent]],
         clock: float,
-    ) -> tuple[int, dict[bytes, Row]]:
+    ) -> tuple[int, dict[bytes, tables.Row]]:
         """Add the events of people to their rows: how many were new, and the rows that changed."""
         stores_events, policy = self.stores_events, self.policy
-        changed: dict[bytes, Row] = {}
+        changed: dict[bytes, tables.Row] = {}
         count = 0
         for name, events in people.items():
-            key, before, ids, _ = rows.get(name, NO_ROW)
+            key, before, ids, _ = rows.get(name, tables.NO_ROW)
             state = before
             for event in events:
                 if event.id is not None or stores_events:
@@ -263,7 +251,7 @@ class UsageStore:
                 if when <= clock:
                     state = retained(state, clock, policy) or EMPTY
                     when = due(state, policy)
-                changed[name] = Row(key, state, ids, when)
+                changed[name] = tables.Row(key, state, ids, when)
         return count, changed
 
     def _add_event(self, raw: sqlite3.Connection, key: int, event: UsageEvent, ids: bytes) -> bytes | None:
@@ -288,9 +276,9 @@ class UsageStore:
     def _evict(self, raw: sqlite3.Connection) -> None:
         """Remove those longest without an event where there are too many, and one in a hundred more."""
         # The highest key is read at once; counting reads an index.
-        if (read_value(raw, "SELECT max(key) FROM people") or 0) <= self.max_people:
+        if (tables.read_value(raw, "SELECT max(key) FROM people") or 0) <= self.max_people:
             return
-        excess = read_value(raw, "SELECT count(*) FROM people") - self.max_people
+        excess = tables.read_value(raw, "SELECT count(*) FROM people") - self.max_people
         if excess > 0:
             oldest = "SELECT key FROM people ORDER BY newest, key LIMIT ?"
             count = excess + self.max_people // 100
@@ -304,11 +292,11 @@ class UsageStore:
             self._check_keys()
             return name_of(self.keys, who)
 
-    def person(self, who: Who) -> Person | None:
+    def person(self, who: Who) -> tables.Person | None:
         """Return the person with a name."""
         return next(self.people([who]), None)
 
-    def people(self, whom: Sequence[Who] | None = None) -> Iterator[Person]:
+    def people(self, whom: Sequence[Who] | None = None) -> Iterator[tables.Person]:
         """Yield everybody, a page at a time, or these."""
         if whom is not None:
             for item in whom:
@@ -319,27 +307,29 @@ class UsageStore:
             last = page[-1][0]
             yield from (person for _, person in page)
 
-    def _people(self, where: str, *values: object) -> list[tuple[int, Person]]:
+    def _people(self, where: str, *values: object) -> list[tuple[int, tables.Person]]:
         with self._reading() as raw:
-            rows = read_rows(raw, where, *values)
+            rows = tables.read_rows(raw, where, *values)
             keys = [row.key for row in rows.values()]
             episodes: dict[int, list[Episode]] = {key: [] for key in keys}
             if rows:
-                query = "SELECT person, signal, opened, severity, last FROM told WHERE person BETWEEN ? AND ?"
+                query = "SELECT * FROM reported WHERE person BETWEEN ? AND ?"
                 for person, *episode in raw.execute(query, (keys[0], keys[-1])):
                     episodes.setdefault(person, []).append(Episode(*episode))
-        return [(row.key, Person(name, row.state, tuple(episodes[row.key]))) for name, row in rows.items()]
+        return [
+            (row.key, tables.Person(name, row.state, tuple(episodes[row.key]))) for name, row in rows.items()
+        ]
 
-    def events(self, name: bytes) -> list[StoredEvent]:
+    def events(self, name: bytes) -> list[tables.StoredEvent]:
         """Return the stored events of a person, oldest first."""
         with self._reading() as raw:
-            return read_events(raw, "(SELECT key FROM people WHERE name = ?)", name)
+            return tables.read_events(raw, "(SELECT key FROM people WHERE name = ?)", name)
 
     def counts(self) -> dict[str, int]:
         """Count what is stored."""
         with self._reading() as raw:
             counts = {
-                name: read_value(raw, f"SELECT count(*) FROM {table}")
+                name: tables.read_value(raw, f"SELECT count(*) FROM {table}")
                 for name, table in (("people", "people"), ("events", "events"), ("looks", "audit"))
             }
         return {**counts, "evicted": self.evicted} if self.evicted else counts
@@ -352,21 +342,20 @@ class UsageStore:
             rows = [(*episode, name) for name, episodes in reported for episode in episodes]
             raw.executemany(tables.ADD_EPISODE, rows)
 
-    def log(self, look: Look) -> None:
+    def log(self, look: UsageLook) -> None:
         """Add a line to the audit."""
         with self.transaction() as raw:
-            raw.execute(tables.ADD_LOOK, look_row(look))
+            raw.execute(tables.ADD_LOOK, tables.look_row(look))
             if self.path is None:
                 query = "DELETE FROM audit WHERE key <= (SELECT max(key) FROM audit) - ?"
                 raw.execute(query, (MAX_LOOKS,))
 
-    def looks(self, name: bytes | None = None) -> Iterator[Look]:
+    def looks(self, name: bytes | None = None) -> list[UsageLook]:
         """Return the audit, oldest first: all of it, or the lines about one person."""
         where, values = ("", ()) if name is None else ("WHERE person = ?", (name,))
         query = f"SELECT at, what, person, who, why FROM audit {where} ORDER BY key"
         with self._reading() as raw:
-            rows = raw.execute(query, values).fetchall()
-        return (Look(at / 1_000_000, WHATS[what], person, who, why) for at, what, person, who, why in rows)
+            return [tables.read_look(*row) for row in raw.execute(query, values)]
 
     # --- retention and purge ------------------------------------------------------------------
 
@@ -374,13 +363,15 @@ class UsageStore:
     def newest(self) -> int:
         """Seconds since 1970 that the retention counts back from: the newest event, rounded up."""
         with self._reading() as raw:
-            return int(read_value(raw, "SELECT newest FROM about"))
+            return int(tables.read_value(raw, "SELECT newest FROM about"))
 
-    def kept_from(self, newest: float, now: float) -> int:
+    def retained_from(self, newest: float, now: float) -> int:
         """Seconds since 1970 before which nothing is kept, with an event at `newest` recorded."""
-        return retention_start(min(now, max(self.newest, round_up(int(newest), HALF_HOUR))), self.policy)
+        return retention_start(
+            min(now, max(self.newest, tables.round_up(int(newest), HALF_HOUR))), self.policy
+        )
 
-    def tidy(self, now: float) -> Removed:
+    def tidy(self, now: float) -> tables.Removed:
         """Remove everything that need not be kept as of a moment.
 
         The retention counts back from the newest event where that is before the moment, so that a store of
@@ -392,24 +383,26 @@ class UsageStore:
         is_more = True
         while is_more:
             with self.transaction() as raw:
-                newest = min(now, read_value(raw, "SELECT newest FROM about"))
-                rows = read_rows(
+                newest = min(now, tables.read_value(raw, "SELECT newest FROM about"))
+                rows = tables.read_rows(
                     raw, "WHERE key > ? AND due <= ? ORDER BY key LIMIT ?", last, int(now), AT_ONCE
                 )
                 some_people, some_events, is_more = self._retain(raw, rows, now, newest)
                 people, events = people + some_people, events + some_events
                 last = max((row.key for row in rows.values()), default=last)
                 if not is_more:
-                    raw.execute("DELETE FROM told WHERE last < ?", (retention_start(newest, self.policy),))
+                    raw.execute(
+                        "DELETE FROM reported WHERE last < ?", (retention_start(newest, self.policy),)
+                    )
                     old = int(now) - self.policy.retention
                     raw.execute(f"{tables.HIDE} WHERE at < ? AND person IS NOT NULL", (old * 1_000_000,))
         # What was overwritten still stands in the log until it is emptied.
         with self._reading() as raw:
             raw.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-        return Removed(people, events, True)
+        return tables.Removed(people, events, True)
 
     def _retain(
-        self, raw: sqlite3.Connection, rows: Mapping[bytes, Row], now: float, newest: float
+        self, raw: sqlite3.Connection, rows: Mapping[bytes, tables.Row], now: float, newest: float
     ) -> tuple[int, int, bool]:
         """Apply the policy to rows that are due: people and events removed, and whether there may be more."""
         people = events = 0
@@ -422,12 +415,14 @@ class UsageStore:
         self._unmark(raw, before)
         return people, events + count, len(rows) == AT_ONCE or count == 10 * AT_ONCE
 
-    def _keep(self, raw: sqlite3.Connection, name: bytes, row: Row, left: Summary | None) -> tuple[int, int]:
+    def _keep(
+        self, raw: sqlite3.Connection, name: bytes, row: tables.Row, left: Summary | None
+    ) -> tuple[int, int]:
         """Store what is left of a person, or remove them: people and events that went."""
         # Events that are not stored count by what the summary lost.
         lost = 0 if self.stores_events else max(0, row.state.events - (left.events if left else 0))
         if left is not None:
-            write_rows(raw, {name: row._replace(state=left, due=due(left, self.policy))})
+            tables.write_rows(raw, {name: row._replace(state=left, due=due(left, self.policy))})
             return 0, lost
         gone = raw.execute("DELETE FROM events WHERE person = ?", (row.key,)).rowcount
         raw.execute("DELETE FROM people WHERE key = ?", (row.key,))
@@ -435,15 +430,15 @@ class UsageStore:
 
     def _unmark(self, raw: sqlite3.Connection, before: int) -> None:
         """Forget the files of which nothing is left, so that they can be recorded again."""
-        is_empty = read_value(raw, "SELECT NOT EXISTS (SELECT 1 FROM people)")
+        is_empty = tables.read_value(raw, "SELECT NOT EXISTS (SELECT 1 FROM people)")
         raw.execute("DELETE FROM files WHERE ? OR newest BETWEEN 1 AND ?", (is_empty, before))
 
-    def purge(self, name: bytes | None, before: int | None) -> Removed:
+    def purge(self, name: bytes | None, before: int | None) -> tables.Removed:
         """Remove for good: a person, or what lies before a moment, or both."""
         people = events = 0
         with self.transaction() as raw:
             where, values = ("", ()) if name is None else ("WHERE name = ?", (name,))
-            for person, row in read_rows(raw, where, *values).items():
+            for person, row in tables.read_rows(raw, where, *values).items():
                 left, count = (None, 0) if before is None else self._purge_before(raw, row, before)
                 gone = self._keep(raw, person, row, left)
                 people, events = people + gone[0], events + gone[1] + count
@@ -453,17 +448,19 @@ class UsageStore:
                 # Looks at somebody who is not there are about them all the same.
                 raw.execute(f"{tables.HIDE} WHERE person = ?", (name,))
             self._unmark(raw, before or 0)
-            newest = read_value(raw, "SELECT coalesce(max(newest), 0) FROM people")
+            newest = tables.read_value(raw, "SELECT coalesce(max(newest), 0) FROM people")
             # When somebody who is gone was last here is not kept.
-            raw.execute("UPDATE about SET newest = ?", (round_up(newest, HALF_HOUR),))
-        return Removed(people, events, self.scrub())
+            raw.execute("UPDATE about SET newest = ?", (tables.round_up(newest, HALF_HOUR),))
+        return tables.Removed(people, events, self.scrub())
 
-    def _purge_before(self, raw: sqlite3.Connection, row: Row, before: int) -> tuple[Summary | None, int]:
+    def _purge_before(
+        self, raw: sqlite3.Connection, row: tables.Row, before: int
+    ) -> tuple[Summary | None, int]:
         """Return what is left of a person after a moment, and how many stored events before it went."""
         gone = raw.execute("DELETE FROM events WHERE person = ? AND at < ?", (row.key, before)).rowcount
-        raw.execute("DELETE FROM told WHERE person = ? AND last < ?", (row.key, before))
+        raw.execute("DELETE FROM reported WHERE person = ? AND last < ?", (row.key, before))
         if self.stores_events and gone:
-            return rebuild(row.state, before, read_events(raw, "?", row.key)), gone
+            return rebuild(row.state, before, tables.read_events(raw, "?", row.key)), gone
         return forget_before(row.state, before), gone
 
     def check_integrity(self) -> None:

@@ -136,26 +136,6 @@ def session_mark(session: str | None) -> int:
     return 0 if session is None else zlib.crc32(session.encode(errors="surrogatepass")) % MAX_COUNT + 1
 
 
-def merge(summary: Summary, other: Summary) -> Summary:
-    """Return the summary of all events of both."""
-    stretches, days = summary.stretches, summary.days
-    for row in read_stretches(other):
-        stretches = put_stretch(stretches, row)
-    for day in read_days(other):
-        days = put_day(days, *day)
-    full = [item for item in (summary, other) if item.events] or [other]
-    newest, ahead = max((item.newest, item.ahead) for item in full)
-    return Summary(
-        min(item.first for item in full),
-        newest,
-        sum(item.events for item in full),
-        ahead,
-        any(item.zoned for item in full),
-        stretches,
-        days,
-    )
-
-
 # --- reading --------------------------------------------------------------------------------
 
 

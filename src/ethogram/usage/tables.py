@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ..errors import BadUsage
 from ..files import sqlite
 from ..files.sqlite import Schema
+from ..models import micros, moment
 from ..models.record import Record
 from ..models.slotted import dataclass
-from .audit import WHATS, Look
+from .audit import WHATS
+from .records import UsageLook
 from .signals import Episode
 from .summary import EMPTY, Summary
 
@@ -34,7 +36,7 @@ PRAGMAS = (
 TABLES = """
 CREATE TABLE about (
   one INTEGER PRIMARY KEY CHECK (one = 1), key_check BLOB NOT NULL, exact INTEGER NOT NULL,
-  retention INTEGER NOT NULL, newest INTEGER NOT NULL, salt BLOB
+  retention INTEGER NOT NULL, newest INTEGER NOT NULL, salt BLOB NOT NULL
 ) STRICT;
 CREATE TABLE people (
   key INTEGER PRIMARY KEY, name BLOB NOT NULL UNIQUE, first INTEGER NOT NULL, newest INTEGER NOT NULL,
@@ -48,7 +50,7 @@ CREATE TABLE events (
 ) STRICT;
 CREATE INDEX events_by_at ON events (at);
 CREATE UNIQUE INDEX events_by_id ON events (person, id);
-CREATE TABLE told (
+CREATE TABLE reported (
   person INTEGER NOT NULL REFERENCES people (key) ON DELETE CASCADE, signal INTEGER NOT NULL,
   opened INTEGER NOT NULL,
   severity INTEGER NOT NULL,
@@ -73,7 +75,7 @@ PUT_PERSON = f"""INSERT INTO people (name, {STATE}, ids, due) VALUES (?, ?, ?, ?
   stretches = excluded.stretches, days = excluded.days, ids = excluded.ids, due = excluded.due"""
 EVENT = "at, length, flags, session, ahead"
 ADD_EVENT = "INSERT OR IGNORE INTO events VALUES (?, ?, ?, ?, ?, ?, ?)"
-ADD_EPISODE = """INSERT INTO told SELECT key, ?, ?, ?, ? FROM people WHERE name = ?
+ADD_EPISODE = """INSERT INTO reported SELECT key, ?, ?, ?, ? FROM people WHERE name = ?
   ON CONFLICT DO UPDATE SET severity = excluded.severity, last = excluded.last"""
 ADD_FILE = """INSERT INTO files VALUES (?, ?, ?) ON CONFLICT DO UPDATE
   SET done = excluded.done, newest = max(newest, excluded.newest)"""
@@ -162,8 +164,13 @@ def read_events(raw: sqlite3.Connection, person: str, value: object) -> list[Sto
     return [StoredEvent(*row) for row in raw.execute(query, (value,))]
 
 
-def look_row(look: Look) -> tuple[Any, ...]:
-    return int(look.at * 1_000_000), WHATS.index(look.what), look.person, look.who, look.why
+def look_row(look: UsageLook) -> tuple[Any, ...]:
+    person = None if look.person is None else bytes.fromhex(look.person)
+    return micros(look.at), WHATS.index(look.what), person, look.who, look.why
+
+
+def read_look(at: int, what: int, person: bytes | None, who: str, why: str) -> UsageLook:
+    return UsageLook(moment(at), WHATS[what], None if person is None else person.hex(), who, why)
 
 
 def round_up(at: int, step: int) -> int:

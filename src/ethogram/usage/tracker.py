@@ -13,11 +13,13 @@ from pathlib import Path
 from typing import Any, Self
 
 from ..errors import BadUsage
-from .audit import Look, check_ids, check_words
+from ..models import moment
+from .audit import check_ids, check_words
 from .clock import DAY
 from .cohort import Cohort
 from .event import MAX_FUTURE, Moment, check_name, check_zone, is_activity, make_event, seconds
 from .pseudonym import Keys, Pseudonym, find_keys, new_keys
+from .records import UsageLook, UsageStoreRecord
 from .retention import own_data
 from .settings import Settings
 from .signals import Episode, Looked, News, UsageSignals, news_of, signals
@@ -29,7 +31,7 @@ from .write_buffer import WriteBuffer
 AT_ONCE = 5000
 """Events of a file in one transaction."""
 REPORTED_AT_ONCE = 100
-KEEPS = ("events", "aggregates")
+STORED = ("events", "aggregates")
 
 
 class UsageTracker:
@@ -59,8 +61,8 @@ class UsageTracker:
         max_future: timedelta | float | None = MAX_FUTURE,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        if keep not in (None, *KEEPS):
-            raise BadUsage(f"invalid keep {keep!r:.40}: expected {' or '.join(KEEPS)}")
+        if keep not in (None, *STORED):
+            raise BadUsage(f"invalid keep {keep!r:.40}: expected {' or '.join(STORED)}")
         self._clock, self._max_future = clock, math.inf
         if max_future is not None:
             expected = "max_future is a timedelta, seconds of 0 or more, or None"
@@ -117,10 +119,10 @@ class UsageTracker:
         """Record many events and return how many were new, and how many of this source were stored before.
 
         Each event has the arguments of `record`; `name` stands for the source. Interrupted, the same call
-        continues where it was. Events before `kept_from(events)` are left out.
+        continues where it was. Events before `retained_from(events)` are left out.
         """
         self._check_open()
-        store, now, oldest = self._store, self._clock(), self.kept_from(events)
+        store, now, oldest = self._store, self._clock(), self.retained_from(events)
         base = store.keys.base("file", name)
         new, done = 0, store.done(base)
         begun = done
@@ -129,20 +131,20 @@ class UsageTracker:
             zoned = ({**item, "time_zone": item.get("time_zone") or self._zone} for item in piece)
             made = [make_event(store.keys, now + self._max_future, **item) for item in zoned]
             done += len(piece)
-            kept = [item for item in made if is_activity(item[1]) and item[1].at >= oldest]
-            new += store.add(kept, now, (base, done))
+            activity = [item for item in made if is_activity(item[1]) and item[1].at >= oldest]
+            new += store.add(activity, now, (base, done))
             if progress is not None:
                 progress(done, len(events))
         return new, begun
 
-    def kept_from(self, events: Sequence[dict[str, Any]]) -> int:
+    def retained_from(self, events: Sequence[dict[str, Any]]) -> int:
         """Return the time, in seconds since 1970, before which `record_all` leaves these events out.
 
         The retention counts back from the newest event of anybody, these included.
         """
         self._check_open()
         newest = max((seconds(item["at"]) for item in events if item.get("is_user", True)), default=0.0)
-        return self._store.kept_from(newest, self._clock())
+        return self._store.retained_from(newest, self._clock())
 
     def flush(self) -> None:
         """Write the events that wait. Where that fails nothing is lost: they wait still."""
@@ -215,7 +217,7 @@ class UsageTracker:
         person = self._look_up(subject, "export", why)
         yield from own_data(self._store, self._store.name(self._key_of(subject)), person)
 
-    def audit(self, subject: str | None = None) -> Iterator[Look]:
+    def audit(self, subject: str | None = None) -> list[UsageLook]:
         """Return who looked at whom, oldest first: all lines, or those about one person."""
         self._check_open()
         return self._store.looks(None if subject is None else self._store.name(self._key_of(subject)))
@@ -224,11 +226,9 @@ class UsageTracker:
         """Return what is stored, and for how long."""
         self._check_open()
         self.flush()
-        from .records import UsageStoreRecord
-
         policy = self._store.policy
         return UsageStoreRecord(
-            keep=KEEPS[not policy.exact],
+            keep=STORED[not policy.exact],
             retention_days=policy.retention / DAY,
             keys=len(self._store.keys.chain),
             **self._store.counts(),
@@ -290,7 +290,8 @@ class UsageTracker:
         return words
 
     def _log(self, what: str, person: bytes | None, why: str) -> None:
-        self._store.log(Look(self._clock(), what, person, self._who, why))
+        name = None if person is None else person.hex()
+        self._store.log(UsageLook(moment(int(self._clock() * 1e6)), what, name, self._who, why))
 
     def _key_of(self, subject: str) -> Who:
         return subject if isinstance(subject, Pseudonym) else self._store.keys.base("person", subject)

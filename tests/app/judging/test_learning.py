@@ -255,5 +255,5 @@ def test_what_was_missed_is_found_again_by_time(world):
         told = learn_pattern(store, "too_hot", load().settings, at=LATER).outcome
     assert isinstance(told, Proposal)
     assert told.verdicts == 61
-    lowest = dict(told.effects)[0.0]
+    lowest = next(item for item in told.values if item.value == 0.0)
     assert lowest.caught == 1

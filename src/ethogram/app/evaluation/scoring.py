@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from ... import registry
 from ...config import Settings
@@ -31,7 +31,7 @@ from ...ingest import Batch, OnDisk
 from ...ingest.batch import EventList
 from ...ingest.spill import Buckets, EventsOnDisk, read_bucket
 from ...lexicon.records import TIERS
-from ...models import TRAITS, Event, Reading, format_time
+from ...models import TRAITS, Detection, Event, Reading, format_time
 from ...models.slotted import dataclass, field, replace
 from ...patterns.catalogue import indicator_catalogue
 from ...patterns.library import Library
@@ -53,6 +53,9 @@ from .questions import (
 )
 from .records import EvaluateSummary, TierCost
 from .triage import Scanned
+
+if TYPE_CHECKING:
+    from .stored import StoredSubjects
 
 Key = tuple[str, str]  # source and id of an event
 Detections = Callable[[Sequence[Event]], list[Any]]  # what is detected in a subject's events so far
@@ -181,18 +184,6 @@ def settings_for(settings: Settings, scorer: str) -> Settings:
     return replace(settings, scorers={**dict.fromkeys(names, scorer), **settings.scorers})
 
 
-class Known(Protocol):
-    """What is known of subjects beside the events that are scored."""
-
-    def events(self, who: Key) -> Sequence[Event]:
-        """Their other events, in order."""
-        ...
-
-    def detections(self, who: Key, until: datetime) -> list[dict[str, str]]:
-        """What was detected of them up to a moment."""
-        ...
-
-
 @dataclass(frozen=True, slots=True)
 class Paying:
     """How paid questions are asked: the cache, the budget, and how their batches run.
@@ -203,7 +194,7 @@ class Paying:
     answers: Answers = field(default_factory=Answers)
     budget: float | None = None
     detections: Detections | None = None
-    known: Known | None = None
+    known: StoredSubjects | None = None
     now: Callable[[], datetime] = lambda: datetime.now(UTC)
     run: Callable[[QuestionRun], RunResult] = QuestionRun.run
 
@@ -254,8 +245,8 @@ def subject_history(earlier: Sequence[Event], paying: Paying, who: Key, at: date
     if paying.detections is not None:
         history["detections"] = paying.detections(earlier)
     if paying.known is not None:
-        found = history.setdefault("detections", [])
-        found += [item for item in paying.known.detections(who, at) if item not in found]
+        detections = history.setdefault("detections", [])
+        detections += [item for item in paying.known.detections(who, at) if item not in detections]
     return history
 
 
@@ -401,14 +392,15 @@ def _detections(library: Library, settings: Settings, scorer: str) -> Detections
             return []
         supplied, _ = only_scorers(events, own_settings.scorers)
         measured, _ = measured_events(supplied, programs, own_settings)
-        return [
-            {
-                "pattern": detection.pattern,
-                "severity": str(detection.severity),
-                "at": format_time(detection.detected_at),
-            }
-            for detection in find(programs, measured, as_of=events[-1].at).detections
-            if detection.status != "shadow"
-        ]
+        return shown_detections(find(programs, measured, as_of=events[-1].at).detections)
 
     return detect
+
+
+def shown_detections(detections: Iterable[Detection]) -> list[dict[str, str]]:
+    """Detections as a prompt shows them, without those of shadow patterns."""
+    return [
+        {"pattern": item.pattern, "severity": item.severity, "at": format_time(item.detected_at)}
+        for item in detections
+        if item.status != "shadow"
+    ]

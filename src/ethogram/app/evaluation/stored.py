@@ -7,12 +7,12 @@ from datetime import datetime
 from itertools import islice
 
 from ...ingest import Batch, OnDisk
-from ...models import Event, format_time
+from ...models import Event
 from ...models.detection import STANDING
 from ...models.slotted import replace
 from ...store.records import Store
 from ...store.scores import Scored
-from .scoring import Evaluate, Evaluated, Key, Paying, readings_in
+from .scoring import Evaluate, Evaluated, Key, Paying, readings_in, shown_detections
 
 SAVED_AT_ONCE = 2_000
 """Events whose scores are saved in one commit."""
@@ -33,15 +33,8 @@ class StoredSubjects:
 
     def detections(self, who: Key, until: datetime) -> list[dict[str, str]]:
         """The detections of a subject that stood at a moment, as a prompt shows them."""
-        return [
-            {
-                "pattern": item.pattern,
-                "severity": str(item.severity),
-                "at": format_time(item.detected_at),
-            }
-            for item in self._store.detections(subjects=[who], states=STANDING, parts=False)
-            if item.detected_at <= until and item.status != "shadow"
-        ]
+        stored = self._store.detections(subjects=[who], states=STANDING, parts=False)
+        return shown_detections(item for item in stored if item.detected_at <= until)
 
 
 def score(

@@ -12,6 +12,7 @@ from ...fields import Amount, Count, Ratio, RecordStruct, Tier, one_of
 from ...lexicon.scanner import scan
 from ...lexicon.triage import COSTS, SAMPLED, Route, Router, beside_expected, cost, evaluated
 from ...models import Event
+from ...models.record import Record
 from ...models.slotted import dataclass, field
 from .questions import history_of
 
@@ -36,30 +37,6 @@ class FlaggedSubject(RecordStruct):
     flags: Count
 
 
-class ScanSummary(RecordStruct):
-    """What the scans of all messages add up to: the last line of a scan."""
-
-    RECORD = "scan_summary"
-    OMITTED = ("left_out", "bad_lines")
-
-    messages: Count
-    without_text: Count
-    threads: Count
-    tiers: Sequence[Annotated[Mapping[str, Any], TierShare]]
-    upgraded: Count
-    sampled: Count
-    copies: Count
-    unknown_language: Count
-    thread_signals: Mapping[str, Count]
-    categories: Mapping[str, Count]
-    most_flagged: list[FlaggedSubject]
-    evaluated: Mapping[str, Count]
-    cost: Mapping[str, Mapping[str, tuple[Amount, Amount]]]
-    """Dollars by kind of evaluator and tier, low and high."""
-    left_out: Mapping[str, Count] | None = None
-    bad_lines: Count | None = None
-
-
 class RouteRecord(RecordStruct):
     """How closely a message is to be evaluated, and why."""
 
@@ -79,21 +56,33 @@ class RouteRecord(RecordStruct):
 
 
 @dataclass(slots=True)
-class Scanned:
-    """Counts over the routes of all messages."""
+class Scanned(Record):
+    """What the scans of all messages add up to: the last line of a scan.
 
-    messages: int = 0
-    without_text: int = 0
-    threads: set[tuple[str, str]] = field(default_factory=set)
-    tiers: Counter[str] = field(default_factory=Counter)
-    upgraded: int = 0
-    sampled: int = 0
-    copies: int = 0
-    unknown_language: int = 0
+    `left_out` and `bad_lines` come from the reader of the files.
+    """
+
+    RECORD = "scan_summary"
+    JSON = (
+        "messages without_text threads tiers upgraded sampled copies unknown_language thread_signals "
+        "categories most_flagged evaluated cost left_out bad_lines"
+    )
+    OMITTED = ("left_out", "bad_lines")
+
+    messages: Count = 0
+    without_text: Count = 0
+    by_tier: Counter[str] = field(default_factory=Counter)
+    upgraded: Count = 0
+    sampled: Count = 0
+    copies: Count = 0
+    unknown_language: Count = 0
+    left_out: Mapping[str, Count] | None = None
+    bad_lines: Count | None = None
+    seen_threads: set[tuple[str, str]] = field(default_factory=set)
     signals: Counter[str] = field(default_factory=Counter)
     flagged: Counter[str] = field(default_factory=Counter)
     flags: Counter[str] = field(default_factory=Counter)
-    categories: Counter[str] = field(default_factory=Counter)
+    by_category: Counter[str] = field(default_factory=Counter)
 
     def add(self, route: Route) -> None:
         """Count one message."""
@@ -103,8 +92,8 @@ class Scanned:
             return
         self.messages += 1
         if event.thread is not None:
-            self.threads.add((event.source, event.thread))
-        self.tiers[route.tier] += 1
+            self.seen_threads.add((event.source, event.thread))
+        self.by_tier[route.tier] += 1
         self.upgraded += route.upgraded and not route.copy
         self.sampled += route.sampled
         self.copies += route.copy
@@ -114,35 +103,39 @@ class Scanned:
             self.flagged[event.subject] += 1
             self.flags[event.subject] += result.negative
         if not route.copy:
-            self.categories.update(result.by_category or {})
+            self.by_category.update(result.by_category or {})
 
     @property
-    def evaluated(self) -> dict[str, int]:
-        """How many messages of each tier would be evaluated."""
-        return evaluated(self.tiers, self.sampled)
+    def threads(self) -> Count:
+        return len(self.seen_threads)
 
-    def summary(self, left_out: Mapping[str, int] | None = None, bad_lines: int | None = None) -> ScanSummary:
-        """The record; `left_out` and `bad_lines` come from the reader of the files."""
-        # Most flagged messages first, then most flags.
+    @property
+    def tiers(self) -> Sequence[Annotated[Mapping[str, Any], TierShare]]:
+        return beside_expected(self.by_tier)
+
+    @property
+    def thread_signals(self) -> Mapping[str, Count]:
+        return dict(sorted(self.signals.items()))
+
+    @property
+    def categories(self) -> Mapping[str, Count]:
+        return dict(self.by_category.most_common())
+
+    @property
+    def most_flagged(self) -> list[FlaggedSubject]:
+        """Those with most flagged messages first, then most flags."""
         ranked = sorted(self.flagged, key=lambda name: (-self.flagged[name], -self.flags[name], name))
-        most = ranked[:MOST_FLAGGED]
-        return ScanSummary(
-            messages=self.messages,
-            without_text=self.without_text,
-            threads=len(self.threads),
-            tiers=beside_expected(self.tiers),
-            upgraded=self.upgraded,
-            sampled=self.sampled,
-            copies=self.copies,
-            unknown_language=self.unknown_language,
-            thread_signals=dict(sorted(self.signals.items())),
-            categories=dict(self.categories.most_common()),
-            most_flagged=[FlaggedSubject(name, self.flagged[name], self.flags[name]) for name in most],
-            evaluated=self.evaluated,
-            cost={kind: cost(self.evaluated, kind) for kind in COSTS},
-            left_out=left_out,
-            bad_lines=bad_lines,
-        )
+        return [FlaggedSubject(name, self.flagged[name], self.flags[name]) for name in ranked[:MOST_FLAGGED]]
+
+    @property
+    def evaluated(self) -> Mapping[str, Count]:
+        """How many messages of each tier would be evaluated."""
+        return evaluated(self.by_tier, self.sampled)
+
+    @property
+    def cost(self) -> Mapping[str, Mapping[str, tuple[Amount, Amount]]]:
+        """Dollars by kind of evaluator and tier, low and high."""
+        return {kind: cost(self.evaluated, kind) for kind in COSTS}
 
 
 def scan_events(

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from ...config import Settings
 from ...config.settings import learning_in
 from ...errors import BadUsage, did_you_mean
-from ...fields import Count, Name, Ratio, RecordStruct
+from ...fields import Count, RecordStruct
 from ...models import Detection
 from ...models.detection import STANDING, base_pattern
-from ...models.record import Record, decimals
 from ...risk.accuracy import Accuracy, Agreement, Kappa, accuracy, agreement, second_look
-from ...risk.calibration import Calibration, ReliabilityRow, calibrate, probability, reliability
+from ...risk.calibration import Calibration, Reliability, calibrate, probability, reliability
 from ...risk.verdicts import Counts, consensus_by_item, count_verdicts, to_percent
 from ...store.records import Store
 from .risk import pattern_files
@@ -123,9 +122,6 @@ def agreement_record(pattern: str | None, together: Agreement, blind: Agreement)
     )
 
 
-CurvePoint = tuple[Ratio, Ratio]
-
-
 def _judged_pairs(store: Store) -> dict[str, list[tuple[float, bool]]]:
     """For each pattern the confidences of judged detections, and whether they were right; of all versions.
 
@@ -153,45 +149,14 @@ def stored_calibrations(store: Store) -> dict[str, Calibration]:
     return {pattern: calibrate(pairs) for pattern, pairs in _judged_pairs(store).items()}
 
 
-@dataclass(frozen=True, slots=True)
-class Calibrated(Record):
-    """What the confidences of a pattern have meant: in groups, and as a curve."""
-
-    RECORD = "calibration"
-    HIDDEN = ("calibration", "minimum")
-    DECIMALS = decimals(6, "brier", "distance", "curve")
-
-    pattern: Name
-    verdicts: Count
-    sufficient: bool
-    brier: Ratio
-    distance: Ratio
-    rows: tuple[ReliabilityRow, ...]
-    curve: tuple[CurvePoint, ...]
-    calibration: Calibration
-    minimum: int
-
-
-def calibrations(store: Store, pattern: str | None, settings: Settings) -> list[Calibrated]:
+def calibrations(store: Store, pattern: str | None, settings: Settings) -> list[Reliability]:
     """The calibration of one pattern, or of all with verdicts."""
-    minimum, results = learning_in(settings)["accuracy_minimum"], []
-    for name, pairs in _judged_pairs(store).items():
-        table = reliability(pairs) if _matches(name, pattern) else None
-        if table is not None:
-            results.append(
-                Calibrated(
-                    pattern=name,
-                    verdicts=table.count,
-                    sufficient=table.count >= minimum,
-                    brier=table.brier,
-                    distance=table.distance,
-                    rows=table.rows,
-                    curve=table.calibration.curve,
-                    calibration=table.calibration,
-                    minimum=minimum,
-                )
-            )
-    return results
+    minimum = learning_in(settings)["accuracy_minimum"]
+    return [
+        reliability(pairs, name, minimum)
+        for name, pairs in _judged_pairs(store).items()
+        if _matches(name, pattern)
+    ]
 
 
 def with_probabilities(detections: Iterable[Detection], store: Store, settings: Settings) -> list[Detection]:

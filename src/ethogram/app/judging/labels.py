@@ -12,7 +12,6 @@ An event is named by its id or, with a thread, by its position from 1.
 from __future__ import annotations
 
 import csv
-import gzip
 import io
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -21,8 +20,9 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
-from ...errors import BadInput, BadLabels, BadUsage, Fault, did_you_mean
+from ...errors import BadLabels, BadUsage, Fault, did_you_mean
 from ...fields import InputStruct, one_of
+from ...files import read_text
 from ...ingest import BadLine
 from ...ingest.batch import sequence_of
 from ...ingest.streams import parse
@@ -139,24 +139,6 @@ def read_labels(path: Path) -> list[Label]:
     if faults:
         raise BadLabels(faults)
     return list(labels.values())
-
-
-def read_text(path: Path, max_bytes: int, error: type[BadInput]) -> str:
-    """The text of a file, unpacked if it is .gz; raises `error` where it is unreadable or too large."""
-    try:
-        with gzip.open(path, "rb") if path.suffix == ".gz" else open(path, "rb") as file:
-            raw = file.read(max_bytes + 1)
-    except (OSError, EOFError) as fault:
-        why = getattr(fault, "strerror", None) or fault
-        raise error([Fault(str(path), 0, 0, f"cannot be read: {why}")]) from None
-    if len(raw) > max_bytes:
-        raise error([Fault(str(path), 0, 0, f"is larger than {max_bytes // 2**20} MB: split it")])
-    try:
-        return raw.decode("utf-8-sig")
-    except UnicodeDecodeError as fault:
-        before = fault.object[: fault.start]
-        line, column = before.count(b"\n") + 1, len(before) - before.rfind(b"\n")
-        raise error([Fault(str(path), line, column, "is not UTF-8: save the file as UTF-8")]) from None
 
 
 def table_rows(

@@ -290,5 +290,4 @@ def apply_step(proposal: Proposal, loaded: Loaded, *, at: datetime) -> Change | 
     step = automatic_step(proposal, file_value=unlearned, changes=changes, at=at, limits=limits)
     if isinstance(step, str):
         return step
-    value, after = step
-    return _apply(loaded, replace(proposal, new=value, after=after, recent=None), by=AUTOMATIC, at=at)
+    return _apply(loaded, replace(proposal, new=step.value, after=step, recent=None), by=AUTOMATIC, at=at)

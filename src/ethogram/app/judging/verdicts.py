@@ -12,6 +12,7 @@ from ...config import Settings
 from ...config.settings import learning_in
 from ...errors import BadInput, BadUsage, Fault, NotFound, did_you_mean
 from ...fields import Count, RecordStruct
+from ...files import read_text
 from ...ingest import BadLine
 from ...models import Detection, Verdict, format_time, parse_time
 from ...models.detection import STANDING, base_pattern
@@ -19,7 +20,7 @@ from ...models.verdict import VERDICTS
 from ...risk.verdicts import Item, item_of
 from ...store.records import Store, Who
 from ..sweep import reaches_others
-from .labels import BOOLEANS, read_text, table_rows
+from .labels import BOOLEANS, table_rows
 from .replay import replayer, stored_chunks, variant
 from .risk import newest
 
