@@ -98,7 +98,7 @@ class Coded(Sequence[str | None]):
 
     __slots__ = ("codes", "words")
 
-    def __init__(self, codes: NDArray[np.integer[Any]], words: list[str]) -> None:
+    def __init__(self, codes: NDArray[np.integer[Any]], words: Sequence[str]) -> None:
         self.codes, self.words = codes, words
 
     def __len__(self) -> int:
@@ -485,4 +485,4 @@ def in_order(events: EventColumns) -> EventColumns:
         rows = order.tolist()
         rows.sort(key=lambda row: (int(events.times[row]), int(events.seq[row]), ids[row]))
         order = np.array(rows)
-    return events.take(order.tolist())
+    return events.take(order)

@@ -20,6 +20,7 @@ from .numbers import (
     as_floats,
     between,
     millionths_of,
+    pieces,
     side,
 )
 from .table import Column, Floats, Ints, Mask, fixed
@@ -63,6 +64,21 @@ def cost(expr: Expr) -> int:
 
 
 @lru_cache(maxsize=4096)
+def least(expr: Expr) -> int:
+    """The fewest events of a history in which an expression can have a value, or a condition be decided."""
+    match expr:
+        case ast.And() | ast.Or():
+            return min(map(least, expr.items), default=0)
+        case ast.Not() | ast.Negative():
+            return least(expr.of)
+        case ast.Compare() | ast.Arithmetic():
+            return max(least(expr.left), least(expr.right))
+        case ast.Measure() if expr.name != "surprise_count" and not expr.window.over_subject:
+            return expr.window.at_least
+    return 0
+
+
+@lru_cache(maxsize=4096)
 def aggregates_in(expr: Expr) -> tuple[ast.Measure | ast.Cover | ast.Difference, ...]:
     """The aggregates an expression is made of."""
     return tuple(node for node in walk(expr) if isinstance(node, (ast.Measure, ast.Cover, ast.Difference)))
@@ -103,6 +119,15 @@ class Reader:
         return Reader(
             self.histories, self.cap, rows if self.rows is None else self.rows[rows], chain, results
         )
+
+    def in_long(self, events: int) -> Reader:
+        """A reader at the positions of histories with so many events, or at all where most are in such."""
+        here = self.histories
+        long = here.lengths >= events
+        lengths = here.lengths[long]
+        if int(lengths.sum()) > MANY * here.size:
+            return self
+        return Reader(here, self.cap, pieces(here.starts[long], lengths))
 
     @property
     def positions(self) -> Ints:

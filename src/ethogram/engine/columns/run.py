@@ -11,12 +11,12 @@ from itertools import islice
 import numpy as np
 
 from ...ingest.reader import without_collection
-from ...language.ast import Expr
+from ...language.ast import And, Compare, Expr, Number, Or, Signal
 from ...language.history import CAP
 from ...language.program import Program, SequenceProgram, SilenceProgram, ThresholdProgram
 from ...models import Event
 from ..match import NO_TIMES, Outcome, Unjudged, lacking
-from .expressions import Reader
+from .expressions import Reader, least
 from .histories import Block, Histories, blocks, membership
 from .matches import Findings, MatchColumns, findings, matches, named, of_sequence, of_silence, of_threshold
 from .numbers import pieces
@@ -124,14 +124,27 @@ def search(program: Program, reader: Reader, as_of: int) -> tuple[MatchColumns |
 def _judged(reader: Reader, condition: Expr) -> Mask:
     """The histories in which a condition is true or false at an event."""
     here = reader.histories
+    if _is_known(here, condition):
+        return np.ones(len(here.starts), bool)
+    known = here.lengths >= least(condition)
     # In most histories the last event decides.
-    known = _known(Reader(here, reader.cap, here.ends - 1), condition)
-    left = np.flatnonzero(~known)
+    known[known] = _known(Reader(here, reader.cap, here.ends[known] - 1), condition)
+    left = np.flatnonzero(~known & (here.lengths >= least(condition)))
     if len(left):
         lengths = here.lengths[left]
         somewhere = _known(Reader(here, reader.cap, pieces(here.starts[left], lengths)), condition)
         known[left] = np.logical_or.reduceat(somewhere, np.cumsum(lengths) - lengths)
     return known
+
+
+def _is_known(here: Histories, condition: Expr) -> bool:
+    """Whether a condition compares readings that every event has, so that it is true or false anywhere."""
+    match condition:
+        case And(items=items) | Or(items=items):
+            return all(_is_known(here, item) for item in items)
+        case Compare(left=Signal(name=name), right=Number(value=value)):
+            return value == value and here.extent(name)[0]
+    return False
 
 
 def _known(reader: Reader, condition: Expr) -> Mask:
