@@ -34,6 +34,38 @@ def faulty(fault: Fault) -> AbstractContextManager[None]:
 
 FAULTS = (
     Fault(
+        "a condition needs the most of what its parts need",
+        "expressions",
+        "return min(map(least, expr.items), default=0)",
+        "return max(map(least, expr.items), default=0)",
+        "threshold",
+        25,
+    ),
+    Fault(
+        "a comparison needs one event more",
+        "expressions",
+        "return max(least(expr.left), least(expr.right))",
+        "return max(least(expr.left), least(expr.right)) + 1",
+        "rise",
+        16,
+    ),
+    Fault(
+        "few windows are added up from the first on",
+        "windows",
+        "value = sums[ends] - sums[ends - (high - low)]",
+        "value = sums[ends]",
+        "threshold",
+        38,
+    ),
+    Fault(
+        "in few windows events without a reading are counted",
+        "windows",
+        "numbers = at if valid is None else self.before[at]",
+        "numbers = at",
+        "std",
+        3,
+    ),
+    Fault(
         "a place may take the event of the place before",
         "sequence",
         'entry = np.searchsorted(earlier, at, "left") - 1',

@@ -206,8 +206,8 @@ class ArrowNames(Coded):
                 texts.validate(full=True)
             if is_subject:
                 # What begins with something to be seen is not blank.
-                first = content[begins[:-1]]
-                if texts.null_count or first.min() <= SPACE or first.max() >= LAST_ASCII:
+                first = content[begins[:-1]] if not texts.null_count else used[:0]
+                if not len(first) or first.min() <= SPACE or first.max() >= LAST_ASCII:
                     return False
         return True
 
