@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib.machinery import ModuleSpec
+from pathlib import Path
 from types import ModuleType
 from typing import NamedTuple
 
@@ -45,17 +46,19 @@ class _Loader(importlib.machinery.SourceFileLoader):
         self.fault = fault
 
     def get_code(self, fullname: str) -> object:  # never from the cache
-        source = self.get_data(self.path).decode()
-        assert source.count(self.fault.text) == 1, (
-            f"{self.fault} is found {source.count(self.fault.text)} times"
-        )
-        changed = source.replace(self.fault.text, self.fault.replacement)
+        changed = self.get_data(self.path).decode().replace(self.fault.text, self.fault.replacement)
         return compile(changed, self.path, "exec", dont_inherit=True)
 
 
 @contextmanager
 def seeded(fault: Fault, anew: Sequence[str]) -> Iterator[None]:
     """While this lasts, modules whose names start with one of `anew` are imported anew, with the fault."""
+    spec = importlib.util.find_spec(fault.module)
+    assert spec is not None
+    assert spec.origin is not None
+    times = Path(spec.origin).read_text(encoding="utf-8").count(fault.text)
+    # Not while it is imported: there, a test could take any exception for the fault.
+    assert times == 1, f"{fault} is found {times} times"
     taken = {name: module for name, module in sys.modules.items() if name.startswith(tuple(anew))}
     for name in taken:
         del sys.modules[name]

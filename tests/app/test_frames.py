@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas
 import polars
 import pyarrow
@@ -17,9 +18,12 @@ import ethogram
 from ethogram.errors import BadEvents, BadUsage
 from ethogram.ingest import reader
 from ethogram.ingest.arrow import ArrowReader
+from ethogram.ingest.column_reader import Irregular
 from ethogram.ingest.column_spill import ColumnBuckets, read_columns
 from ethogram.ingest.event_columns import EventColumns
 from ethogram.ingest.event_parser import Rules
+from ethogram.ingest.format import Input
+from ethogram.ingest.formats.parquet import open_parquet
 from ethogram.models.limits import Limits
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -140,3 +144,74 @@ def test_detections_come_back_as_frames():
         assert list(frame["detected_at"]) == [pandas.Timestamp(detection.detected_at)]
         assert list(frame["evidence"][0]) == [evidence.event for evidence in detection.evidence]
     assert ethogram.analyze([]).to_arrow().num_rows == 0
+
+
+TEXTS = {
+    "string": pyarrow.string(),
+    "large_string": pyarrow.large_string(),
+    "dictionary": pyarrow.dictionary(pyarrow.int32(), pyarrow.string()),
+}
+
+
+def read_batches(kind: Any, *parts: dict[str, list[str | None]]) -> EventColumns:
+    """The events of record batches whose columns are texts."""
+    arrow = ArrowReader("input", Rules(Limits(name=20), {}), list(parts[0]))
+    for _ in arrow.take(
+        pyarrow.record_batch({name: pyarrow.array(texts, kind) for name, texts in part.items()})
+        for part in parts
+    ):
+        pass
+    return arrow.columns()
+
+
+@pytest.mark.parametrize("kind", TEXTS.values(), ids=TEXTS)
+def test_names_of_any_kind_are_read_as_they_are(kind: Any):
+    first = {"subject": ["ann", "Ünal", " bo"], "target": [None, "two words", ""], "thread": [None] * 3}
+    second = {"subject": ["bo", "ann", "cy"], "target": [None] * 3, "thread": ["t1", None, "t\n2"]}
+    events = read_batches(kind, first, second)
+    subjects, targets, threads = ([*first[name], *second[name]] for name in first)
+    targets[2] = None  # an empty name is none
+    assert list(events.values("subject", "target", "thread")) == list(
+        zip(subjects, targets, threads, strict=True)
+    )
+    assert [(event.subject, event.target) for event in events.events([1, 5])] == [
+        ("Ünal", "two words"),
+        ("cy", None),
+    ]
+    assert events.counts("subject") == {"ann": 2, "Ünal": 1, " bo": 1, "bo": 1, "cy": 1}
+    assert events.count_subjects() == 5
+    later = events.take([5, 0])
+    assert list(later.values("subject")) == ["cy", "ann"]
+    assert [column[4] for column in (events.fields["subject"], events.fields["thread"])] == ["ann", None]
+
+
+@pytest.mark.parametrize("kind", TEXTS.values(), ids=TEXTS)
+@pytest.mark.parametrize("name", ["", " ", "\u2003", "a\0b", "x" * 21, None])
+def test_a_bad_name_is_read_by_its_row(kind: Any, name: str | None):
+    with pytest.raises(Irregular):
+        read_batches(kind, {"subject": ["ann", name]})
+
+
+def test_a_name_of_broken_bytes_is_read_by_its_row():
+    content = (pyarrow.py_buffer(np.array([0, 2, 4], np.int32)), pyarrow.py_buffer(b"anb\xff"))
+    broken = pyarrow.Array.from_buffers(pyarrow.string(), 2, [None, *content])
+    arrow = ArrowReader("input", Rules(Limits(), {}), ["subject"])
+    with pytest.raises(Irregular):
+        list(arrow.take([pyarrow.record_batch({"subject": broken})]))
+
+
+@pytest.mark.parametrize(("longest", "is_shared"), [(30, False), (3_000, True)])
+def test_short_texts_that_seldom_come_again_are_read_without_a_dictionary(
+    longest: int, is_shared: bool, tmp_path: Path
+):
+    # A dictionary has the long text whatever comes after it, and every row could hold it.
+    names = ["x" * longest, *(f"subject number {number}" for number in range(9_999))]
+    path = tmp_path / "events.parquet"
+    options = {"dictionary_pagesize_limit": 4_096, "row_group_size": 5_000}
+    pyarrow.parquet.write_table(pyarrow.table({"subject": names}), path, **options)
+    with path.open("rb") as stream:
+        parquet, _ = open_parquet(Input(str(path), stream, b"PAR1", {}, Limits()))
+        kind = parquet.schema_arrow.field("subject").type
+    assert pyarrow.types.is_dictionary(kind) is is_shared
+    if longest <= Limits().name:
+        assert list(reader.read_events([path]).events.values("subject")) == names

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -24,10 +25,12 @@ from ethogram.ingest import read_frame
 from ethogram.ingest.event_columns import EventColumns
 from ethogram.language.ast import (
     And,
+    Arithmetic,
     Compare,
     Elapsed,
     Measure,
     Number,
+    Or,
     OrElse,
     Pattern,
     Sequence,
@@ -137,6 +140,48 @@ def test_subjects_interleaved_or_one_after_another_are_the_same():
     patterns = [warm_then_pressing(), high_on_average()]
     assert check(patterns, events) > 40
     check(patterns, events, EventRows(sorted(events, key=lambda event: (event.subject, event.order))))
+
+
+def lengths(events: list[Event], *counts: int) -> list[Event]:
+    """The events shared out among subjects, so many to each."""
+    subjects = [f"s{number}" for number, count in enumerate(counts) for _ in range(count)]
+    random.Random(3).shuffle(subjects)
+    return [replace(event, subject=subject) for event, subject in zip(events, subjects, strict=False)]
+
+
+@pytest.mark.parametrize("over_subject", [False, True])
+def test_histories_too_short_for_a_condition_are_passed_over(over_subject: bool):
+    window = Window(at_least=6, over_subject=over_subject)
+    mean, slope = (
+        Measure(name, Signal("manipulation"), replace(window, at_least=least))
+        for name, least in (("mean", 6), ("rise", 7))
+    )
+    conditions = {
+        "both": And((Compare(">", mean, Number(0.4)), Compare(">", slope, Number(0.0)))),
+        "either": Or((Compare(">", mean, Number(0.6)), over("compassion", 0.9))),
+        "sum": Compare(">", Arithmetic("+", mean, slope), Number(0.5)),
+    }
+    patterns = [
+        Pattern(name, Threshold(when), confidence=Number(1.0), group_by=("subject", "thread"))
+        for name, when in conditions.items()
+    ]
+    events = lengths(many(50, 3), *[1, 2, 3] * 15, 6, 7, 12, 30)
+    events = [replace(event, thread=f"t{event.seq % 2}") for event in events]
+    assert check(patterns, events) > 5
+    programs, as_of = compile_patterns(patterns), micros(events[-1].at)
+    ours, theirs = (engine.run(programs, events, as_of=as_of) for engine in (run, live))
+    assert (ours.insufficient, ours.checked) == (theirs.insufficient, theirs.checked)
+
+
+def test_a_step_is_judged_where_an_event_has_what_it_reads():
+    events = [
+        event if len(event.subject) == 2 else replace(event, readings={"manipulation": 0.7})
+        for event in many(20, 4)
+    ]
+    programs, as_of = compile_patterns([warm_then_pressing()]), micros(events[-1].at)
+    ours, theirs = (engine.run(programs, events, as_of=as_of) for engine in (run, live))
+    assert ours.insufficient == theirs.insufficient
+    assert {str(item.key[0]) for item in ours.insufficient} == {f"s{number}" for number in range(10, 20)}
 
 
 def test_rows_that_stand_together_are_not_sorted():

@@ -46,10 +46,10 @@ class Numbers(Generic[N]):
 
     def __init__(self, number: Callable[[str], int], kind: type[N]) -> None:
         self._number = number
-        self._words: list[str] = []
+        self._words: Sequence[str] = []
         self._known: NDArray[N] = np.empty(0, kind)
 
-    def __call__(self, words: list[str]) -> NDArray[N]:
+    def __call__(self, words: Sequence[str]) -> NDArray[N]:
         known = self._known if words is self._words else self._known[:0]
         new = np.fromiter(map(self._number, islice(words, len(known), None)), known.dtype)
         self._words, self._known = words, np.append(known, new)
@@ -123,7 +123,7 @@ class ColumnReader:
         self.strays: dict[str, int] = {}
         self.skipped: Counter[str] = Counter()
         self._words: dict[str, Words] = {}
-        self._checked_words: dict[str, tuple[list[str], int]] = {}
+        self._checked_words: dict[str, tuple[Sequence[str], int]] = {}
         """By field the list of texts that was checked last, and how many it had: chunks may share it."""
         self._lists: dict[str, list[Any]] = {}
         self._chunks: list[Chunk] = []
@@ -193,12 +193,16 @@ class ColumnReader:
         self._chunks.append(chunk._replace(fields={}))
         for name, column in chunk.fields.items():
             if name in NAMES:
-                self._words.setdefault(name, Words()).add(self.rows, column)
+                self._words.setdefault(name, self.new_words()).add(self.rows, column)
             else:
                 known = self._lists.setdefault(name, [])
                 known += [None] * (self.rows - len(known))
                 known += column
         self.rows += len(chunk.seq)
+
+    def new_words(self) -> Words:
+        """Return what takes in the texts of one column."""
+        return Words()
 
     def _learn_kinds(self, readings: dict[str, Readings]) -> None:
         for name, column in readings.items():
@@ -346,4 +350,6 @@ def _joined_sparse(parts: list[tuple[int, Readings | None]]) -> Sparse:
 
 
 def _has_any(column: Column) -> bool:
+    if isinstance(column, Coded):
+        return column.count(None) < len(column)
     return any(value is not None for value in column)

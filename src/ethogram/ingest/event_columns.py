@@ -98,7 +98,7 @@ class Coded(Sequence[str | None]):
 
     __slots__ = ("codes", "words")
 
-    def __init__(self, codes: NDArray[np.integer[Any]], words: list[str]) -> None:
+    def __init__(self, codes: NDArray[np.integer[Any]], words: Sequence[str]) -> None:
         self.codes, self.words = codes, words
 
     def __len__(self) -> int:
@@ -115,7 +115,8 @@ class Coded(Sequence[str | None]):
         return self.words[code] if code >= 0 else None
 
     def __iter__(self) -> Iterator[str | None]:
-        words = self.words
+        # A list is read faster than words that are decoded when they are read.
+        words = list(self.words) if THIN * len(self) > len(self.words) else self.words
         return (None if code < 0 else words[code] for code in self.codes.tolist())
 
     def count(self, value: object) -> int:
@@ -414,14 +415,18 @@ class EventColumns(EventSequence):
         """Return the ids of some rows; an event without its own gets it from its place and content."""
         own: list[Any] = [None] * len(rows) if self.ids is None else taken(self.ids, rows)
         lacking = [place for place, known in enumerate(own) if known is None]
-        made = self.readings_of(rows[lacking]) if lacking else []
-        for place, row, readings in zip(lacking, (int(rows[place]) for place in lacking), made, strict=True):
-            fields = {name: column[row] for name, column in self.fields.items() if column[row] is not None}
+        if not lacking:
+            return own
+        at = rows[lacking]
+        columns = {name: list(taken(column, at)) for name, column in self.fields.items()}
+        numbers = zip(lacking, self.times[at].tolist(), self.seq[at].tolist(), strict=True)
+        for k, ((place, us, seq), readings) in enumerate(zip(numbers, self.readings_of(at), strict=True)):
+            fields = {name: column[k] for name, column in columns.items() if column[k] is not None}
             if self.timed is True:
-                fields["at"] = moment(int(self.times[row]))
+                fields["at"] = moment(us)
             if readings:
                 fields["readings"] = readings
-            own[place] = default_id(self.source, int(self.seq[row]), content_of(fields))
+            own[place] = default_id(self.source, seq, content_of(fields))
         return own
 
     def _parts(self) -> Iterator[NDArray[np.int64]]:
@@ -485,4 +490,4 @@ def in_order(events: EventColumns) -> EventColumns:
         rows = order.tolist()
         rows.sort(key=lambda row: (int(events.times[row]), int(events.seq[row]), ids[row]))
         order = np.array(rows)
-    return events.take(order.tolist())
+    return events.take(order)

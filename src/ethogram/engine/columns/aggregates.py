@@ -124,7 +124,7 @@ def _from_sum(selection: Selection, expr: Measure) -> Floats:
 def _std(selection: Selection, expr: Measure) -> Floats:
     n = selection.n.astype(np.int64, copy=False)
     # What has room in the end may wrap around on the way.
-    room = selection.largest * 1e6 * int(n.max(initial=0)) < ROOT
+    room = selection.largest * 1e6 * selection.widest < ROOT
     s, q = (selection.sums(what, 0.0 if room else math.inf) for what in "sq")
     # In place: both are made for this, and new arrays would cost as much as the sums.
     q *= n
@@ -141,7 +141,7 @@ def _std(selection: Selection, expr: Measure) -> Floats:
 
 def _rise(selection: Selection, expr: Measure) -> Floats:
     n = selection.n.astype(np.int64, copy=False)
-    s, t = selection.sums("s", 16.0 * max(1, int(n.max(initial=0)))), selection.sums("t", 16.0)
+    s, t = selection.sums("s", 16.0 * max(1, selection.widest)), selection.sums("t", 16.0)
     if s.dtype == object or t.dtype == object:
         s, t, n = s.astype(object), t.astype(object), n.astype(object)
         top_, below = 6 * (2 * t - (n - 1) * s), n * (n + 1)

@@ -19,8 +19,8 @@ from .numbers import (
     above_array,
     as_floats,
     between,
-    largest_of,
     millionths_of,
+    pieces,
     side,
 )
 from .table import Column, Floats, Ints, Mask, fixed
@@ -64,6 +64,21 @@ def cost(expr: Expr) -> int:
 
 
 @lru_cache(maxsize=4096)
+def least(expr: Expr) -> int:
+    """The fewest events of a history in which an expression can have a value, or a condition be decided."""
+    match expr:
+        case ast.And() | ast.Or():
+            return min(map(least, expr.items), default=0)
+        case ast.Not() | ast.Negative():
+            return least(expr.of)
+        case ast.Compare() | ast.Arithmetic():
+            return max(least(expr.left), least(expr.right))
+        case ast.Measure() if expr.name != "surprise_count" and not expr.window.over_subject:
+            return expr.window.at_least
+    return 0
+
+
+@lru_cache(maxsize=4096)
 def aggregates_in(expr: Expr) -> tuple[ast.Measure | ast.Cover | ast.Difference, ...]:
     """The aggregates an expression is made of."""
     return tuple(node for node in walk(expr) if isinstance(node, (ast.Measure, ast.Cover, ast.Difference)))
@@ -104,6 +119,15 @@ class Reader:
         return Reader(
             self.histories, self.cap, rows if self.rows is None else self.rows[rows], chain, results
         )
+
+    def in_long(self, events: int) -> Reader:
+        """A reader at the positions of histories with so many events, or at all where most are in such."""
+        here = self.histories
+        long = here.lengths >= events
+        lengths = here.lengths[long]
+        if int(lengths.sum()) > MANY * here.size:
+            return self
+        return Reader(here, self.cap, pieces(here.starts[long], lengths))
 
     @property
     def positions(self) -> Ints:
@@ -221,8 +245,11 @@ class Reader:
         op, left, right = expr.op, expr.left, expr.right
         if op in ("==", "!="):
             return self._equal(left, right, wanted == (op == "=="))
-        if isinstance(left, ast.Signal) and isinstance(right, ast.Number):
-            return self._signal_compare(op, left, float(right.value), wanted)
+        if isinstance(left, (ast.Signal, ast.Attribute)) and isinstance(right, ast.Number):
+            column = self._as_it_came(left)
+            if column.num is None:
+                return np.zeros(self.size, bool)
+            return side(op, column.num, float(right.value), wanted, column.rounded)
         a, b = self.number(left), self.number(right)
         if isinstance(a, float):
             op, a, b = FLIPPED[op], b, a
@@ -236,23 +263,25 @@ class Reader:
         out: Mask = known & (above if (op in (">", "<")) == wanted else ~above)
         return out
 
-    def _signal_compare(self, op: str, signal: ast.Signal, c: float, wanted: bool) -> Mask:
-        """A reading against a number, without rounding the readings one by one."""
-        column = self.histories.column("reading", signal.name)
-        if column.num is None:
-            return np.zeros(self.size, bool)
-        num = column.num if self.rows is None else column.num[self.rows]
-        return side(op, num, c, wanted, column.rounded)
+    def _as_it_came(self, expr: ast.Signal | ast.Attribute | ast.Indicator) -> Column:
+        """Readings or attributes at these rows, numbers not rounded yet."""
+        here = self.histories
+        column = here.block.column("attribute" if isinstance(expr, ast.Attribute) else "reading", expr.name)
+        if here.index is None and self.rows is None:
+            return column
+        return column.at(here.block_rows(self.positions))
 
     def _equal(self, left: Expr, right: Expr, same: bool) -> Mask:
         """Where both are known and equal (or, not `same`, different)."""
         if isinstance(left, ast.Number):
             left, right = right, left
-        a = self.value(left)
         if isinstance(right, ast.Number):
-            equal = np.zeros(self.size, bool) if a.num is None else between(a.num, float(right.value))
+            leaf = left if isinstance(left, (ast.Signal, ast.Attribute)) else None
+            a = self.value(left) if leaf is None else self._as_it_came(leaf)
+            c, none = float(right.value), np.zeros(self.size, bool)
+            equal = none if a.num is None else between(a.num, c, a.rounded)
             return equal if same else a.known(self.size) & ~equal
-        b, equal = self.value(right), np.zeros(self.size, bool)
+        a, b, equal = self.value(left), self.value(right), np.zeros(self.size, bool)
         if a.num is not None and b.num is not None:
             above = above_array(a.num, b.num) | above_array(b.num, a.num)
             equal |= ~above & (a.num == a.num) & (b.num == b.num)
@@ -297,10 +326,7 @@ class Reader:
         return Column(np.full(self.size, x) if isinstance(x, float) else x)
 
     def _leaf(self, expr: ast.Signal | ast.Attribute | ast.Indicator) -> Column:
-        here, rows = self.histories, self.rows
-        column = here.block.column("attribute" if isinstance(expr, ast.Attribute) else "reading", expr.name)
-        if here.index is not None or rows is not None:
-            column = column.at(here.block_rows(self.positions))
+        here, rows, column = self.histories, self.rows, self._as_it_came(expr)
         evaluated = None
         if isinstance(expr, ast.Indicator):
             evaluated = here.evaluated if rows is None else here.evaluated[rows]
@@ -356,7 +382,7 @@ class Reader:
         values = [np.where(mask, there.number(expr.of), np.nan) for there, mask in matched]
         x = np.array(values).reshape(len(values), self.size)
         known = x == x
-        largest = largest_of(x.ravel())
+        largest = Column(x.ravel()).extent()[1]
         whole = millionths_of(x.ravel(), largest, known.ravel()).reshape(x.shape)
         if largest * 1e6 * len(values) >= 2**62:
             whole = whole.astype(object)

@@ -22,8 +22,11 @@ SUBJECT = ("subject",)
 NO_TIME = -FITS
 """Before all times there are."""
 
-BLOCK_ROWS = 196_608
+BLOCK_ROWS = 262_144
 """Rows in a block, or those of one subject where it has more: its columns stay in the cache."""
+
+MODERATE = 1e4
+"""One larger number must not make the sums of all blocks too large for an int64."""
 
 FIRST_ROWS = 16_384
 """Rows in the first block, which shows which conditions are rare: the other blocks test those first."""
@@ -119,7 +122,7 @@ class Block:
     def _belonging(self, member: Membership) -> Mask | None:
         """Where an event belongs; None where all do."""
         _, signals, evaluated = member
-        if not (signals or evaluated) or any(map(self.table.is_full, signals)):
+        if not (signals or evaluated) or any(self.table.extent(name)[0] for name in signals):
             return None
         inside = self.evaluated.copy() if evaluated else np.zeros(self.size, bool)
         for name in signals:
@@ -199,6 +202,13 @@ class Histories:
         """The first position of the history at each position."""
         return np.repeat(self.starts, self.lengths)
 
+    @cached_property
+    def so_far(self) -> Ints:
+        """How many events the history at each position has up to there."""
+        out = np.arange(1, self.size + 1)
+        out -= self.start
+        return out
+
     def number_of(self, positions: Ints) -> Ints:
         """The number of the history at some positions."""
         if "which" in self.__dict__ or 16 * len(positions) > self.size:
@@ -236,13 +246,15 @@ class Histories:
         column = self.block.column(kind, name)
         return column if self.index is None else column.at(self.index)
 
-    def is_full(self, name: str) -> bool:
-        """Whether every position has a number as its reading."""
-        if self.block.table.is_full(name):
-            return True
-        num = self.column("reading", name).num
-        full: bool = self.once(("full", name), lambda: num is not None and not np.isnan(num.min(initial=1.0)))
-        return full
+    def extent(self, name: str) -> tuple[bool, float]:
+        """Whether every position has a number as its reading, and the largest size of one, or more."""
+        full, largest = self.block.table.extent(name)
+        if full and largest < MODERATE:
+            return full, largest
+        extent: tuple[bool, float] = self.once(
+            ("extent", name), lambda: self.column("reading", name).extent()
+        )
+        return extent
 
     @cached_property
     def evaluated(self) -> Mask:

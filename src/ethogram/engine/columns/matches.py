@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,10 +17,11 @@ from ...models import format_time, moment, rank
 from ..match import MOST_COUNTED, MOST_TEXT, Match
 from .aggregates import sides_of
 from .expressions import Reader
+from .histories import Key
 from .numbers import pieces
 from .sequence import Firings
 from .silence import NEVER, Silences
-from .table import Column, Floats, Ints, Mask
+from .table import Column, EventTable, Floats, Ints, Mask
 from .threshold import Episodes
 from .windows import Selection, after
 
@@ -142,48 +143,99 @@ def severity_at(program: Program, reader: Reader) -> Ints:
     return out
 
 
-def matches(result: MatchColumns, shown: Sequence[str]) -> Iterator[tuple[int, Match]]:
-    """The matches, each with the row of its history's first event; `shown`: readings that detections show."""
-    program, reader = result.program, result.reader
-    here, table = reader.histories, reader.histories.block.table
-    details = [(name, reader.values(expr)) for name, expr in program.details]
-    texts = [reader.values(piece.of) if isinstance(piece, Slot) else piece for piece in program.explanation]
-    forms = [piece.form if isinstance(piece, Slot) else "" for piece in program.explanation]
+class Findings(NamedTuple):
+    """The matches of a program in a block, each with rows of the table instead of events.
+
+    `of` are the columns of numbers of a `MatchColumns`, from `count` to `closed_at`.
+    """
+
+    starts: list[int]
+    """The row of the first event of each history."""
+    keys: Sequence[Key]
+    fired: list[int]
+    first: Ints
+    last: Ints
+    last_at: list[int]
+    evidence: list[list[tuple[str, int]]]
+    details: list[tuple[str, list[Any]]]
+    texts: list[str]
+    of: list[list[Any]]
+
+
+def findings(result: MatchColumns) -> Findings:
+    """What has to be read while the columns of a block are there."""
+    program, reader, here = result.program, result.reader, result.reader.histories
+    begins = here.rows(here.start_of(result.fired))
+    pieces = [
+        [write(value, piece.form)[:MOST_TEXT] for value in reader.values(piece.of)]
+        if isinstance(piece, Slot)
+        else [piece] * len(begins)
+        for piece in program.explanation
+    ]
+    numbers = (
+        result.count, result.severity, result.confidence, result.fired_confidence, result.opened_at,
+        result.closed_at,
+    )  # fmt: skip
+    return Findings(
+        begins.tolist(),
+        here.keys_at(begins),
+        here.rows(result.fired).tolist(),
+        here.rows(result.first),
+        here.rows(result.last),
+        here.times[result.last].tolist(),
+        list(_evidence(result)),
+        [(name, reader.values(expr)) for name, expr in program.details],
+        ["".join(own) for own in zip(*pieces, strict=True)] if pieces else [""] * len(begins),
+        [column.tolist() for column in numbers],
+    )
+
+
+def matches(
+    program: Program, table: EventTable, parts: Sequence[Findings], shown: Collection[str]
+) -> Iterator[tuple[int, Match]]:
+    """The matches of all blocks, each with the row of its history's first event.
+
+    `shown`: the readings that detections show.
+    """
+    if not parts:
+        return
     names = [name for name, _ in program.severities]
     is_sequence = isinstance(program.body, SequenceProgram)
-    begins = here.rows(here.start_of(result.fired))
-    fired, starts, keys = here.rows(result.fired).tolist(), begins.tolist(), here.keys_at(begins)
-    first, last = (table.ids(here.rows(at)) for at in (result.first, result.last))
-    last_at, evidence = here.times[result.last].tolist(), list(_evidence(result))
-    listed = sorted({row for own in evidence for _, row in own}.union(fired))
-    events = dict(zip(listed, table.events(np.array(listed), shown), strict=True))
-    for k, own in enumerate(evidence):
-        source, key = keys[k]
-        closed = int(result.closed_at[k])
-        text = "".join(
-            piece if isinstance(piece, str) else write(piece[k], form)[:MOST_TEXT]
-            for piece, form in zip(texts, forms, strict=True)
-        )
-        match = Match(
-            program,
-            source,
-            key,
-            fired=events[fired[k]],
-            first=first[k],
-            last=last[k],
-            last_at=last_at[k],
-            count=int(result.count[k]),
-            severity=names[int(result.severity[k])],
-            confidence=float(result.confidence[k]),
-            fired_confidence=float(result.fired_confidence[k]),
-            opened_at=int(result.opened_at[k]),
-            detected_at=closed if is_sequence else int(result.opened_at[k]),
-            closed_at=None if closed == NEVER else closed,
-            evidence=tuple((step, events[row]) for step, row in own),
-            details={name: rounded(values[k]) for name, values in details},
-            explanation=text or f"{events[fired[k]].subject}: {program.title}.",
-        )
-        yield starts[k], match
+    ends = table.ids(np.concatenate([rows for part in parts for rows in (part.first, part.last)]))
+    listed = {row for part in parts for own in part.evidence for _, row in own}
+    rows = sorted(listed.union(*(part.fired for part in parts)))
+    events = dict(zip(rows, table.events(np.array(rows), shown), strict=True))
+    begin = 0
+    for part in parts:
+        size = len(part.starts)
+        first, last = ends[begin : begin + size], ends[begin + size : begin + 2 * size]
+        begin += 2 * size
+        numbers = zip(*part.of, strict=True)
+        for k, (count, severity, confidence, fired_confidence, opened_at, closed_at) in enumerate(numbers):
+            source, key = part.keys[k]
+            fired = events[part.fired[k]]
+            yield (
+                part.starts[k],
+                Match(
+                    program,
+                    source,
+                    key,
+                    fired=fired,
+                    first=first[k],
+                    last=last[k],
+                    last_at=part.last_at[k],
+                    count=count,
+                    severity=names[severity],
+                    confidence=confidence,
+                    fired_confidence=fired_confidence,
+                    opened_at=opened_at,
+                    detected_at=closed_at if is_sequence else opened_at,
+                    closed_at=None if closed_at == NEVER else closed_at,
+                    evidence=tuple([(step, events[row]) for step, row in part.evidence[k]]),
+                    details={name: rounded(values[k]) for name, values in part.details},
+                    explanation=part.texts[k] or f"{fired.subject}: {program.title}.",
+                ),
+            )
 
 
 def named(program: Program) -> tuple[str, ...]:

@@ -48,16 +48,6 @@ def millionths_of(x: Floats, largest: float, valid: Mask | None = None) -> Any:
     return out
 
 
-def largest_of(x: Floats) -> float:
-    """The largest size of a number; 0 where there is none."""
-    if not len(x):
-        return 0.0
-    high, low = float(x.max()), float(x.min())
-    if high != high:
-        high, low = float(np.fmax.reduce(x)), float(np.fmin.reduce(x))
-    return max(high, -low) if high == high else 0.0
-
-
 def as_floats(whole: Any) -> Floats:
     """Integers as floats, the nearest; NaN where they are too large for any."""
     if whole.dtype != object:
@@ -126,10 +116,10 @@ def side(op: str, x: Floats, c: float, wanted: bool, rounded: bool = True) -> Ma
     return out
 
 
-def between(x: Floats, c: float) -> Mask:
+def between(x: Floats, c: float, rounded: bool = True) -> Mask:
     """Where numbers equal another one up to the tolerance."""
-    out: Mask = x < lowest_above(c)
-    out &= x > highest_below(c)
+    out: Mask = x < lowest_above(c, rounded)
+    out &= x > highest_below(c, rounded)
     return out
 
 

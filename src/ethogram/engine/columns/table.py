@@ -91,6 +91,17 @@ class Column:
 
         return Column(put(self.num, np.nan), put(self.code, -1), put(self.carried, False), self.rounded)
 
+    def extent(self) -> tuple[bool, float]:
+        """Whether every row has a number, and the largest size of one; 0 where there is none."""
+        if self.num is None or not len(self.num):
+            return False, 0.0
+        # The least of anything with a NaN in it is NaN.
+        low = float(self.num.min())
+        if low == low:
+            return True, max(float(self.num.max()), -low)
+        low, high = float(np.fmin.reduce(self.num)), float(np.fmax.reduce(self.num))
+        return False, max(high, -low) if high == high else 0.0
+
     def known(self, rows: int) -> Mask:
         """Where there is a number or a text."""
         known = np.zeros(rows, bool) if self.num is None else self.num == self.num
@@ -160,7 +171,7 @@ class EventTable(ABC):
     def __init__(self, texts: Texts | None = None) -> None:
         self.texts = texts or Texts()
         self._columns: dict[tuple[str, str], Column] = {}
-        self._full: dict[str, bool] = {}
+        self._extents: dict[str, tuple[bool, float]] = {}
         self._lock = RLock()
         self.shares: dict[tuple[Expr, bool], float] = {}
         """How often a condition was true (or false) in an earlier block: the rarest is tested first."""
@@ -197,13 +208,11 @@ class EventTable(ABC):
                 self._columns[kind, name] = column
         return column
 
-    def is_full(self, name: str) -> bool:
-        """Whether every row has a number as its reading."""
-        if name not in self._full:
-            num = self.column("reading", name).num
-            # The least of anything with a NaN in it is NaN.
-            self._full[name] = num is not None and len(num) > 0 and not math.isnan(num.min())
-        return self._full[name]
+    def extent(self, name: str) -> tuple[bool, float]:
+        """Whether every row has a number as its reading, and the largest size of one."""
+        if name not in self._extents:
+            self._extents[name] = self.column("reading", name).extent()
+        return self._extents[name]
 
     def values(self, kind: str, name: str, rows: Ints) -> list[Any]:
         """Values at some rows; None where they are absent."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...language.program import ThresholdProgram
-from .expressions import Reader
+from .expressions import Reader, least
 from .numbers import pieces
 from .table import Ints
 
@@ -23,7 +23,9 @@ class Episodes:
 def episodes(body: ThresholdProgram, reader: Reader) -> Episodes:
     """The episodes of a threshold."""
     here = reader.histories
-    opens = np.flatnonzero(reader.holds(body.when))
+    some = reader.in_long(least(body.when))
+    opens = np.flatnonzero(some.holds(body.when))
+    opens = opens if some.rows is None else some.rows[opens]
     if not len(opens):
         return Episodes(opens, opens)
     clears = _clears(body, reader, opens)

@@ -12,8 +12,11 @@ from ...language.aggregates import MEASURES
 from ...language.ast import Cover, Difference, Duration, Events, Expr, Measure, Signal, Window
 from .expressions import Reader
 from .histories import Histories, group_codes
-from .numbers import counts, in_window, largest_of, millionths_of, prefix
+from .numbers import counts, in_window, millionths_of, pieces, prefix
 from .table import FITS, Column, Floats, Ints, Mask
+
+FEW = 4
+"""Sums over windows are taken from those up to every position, unless these are so many times as many."""
 
 
 class Ranges:
@@ -161,7 +164,7 @@ class Selection:
                 valid |= False if num is None else num == num
         elif self.condition:
             valid = self.reader.known(of)
-        elif not (isinstance(of, Signal) and self.histories.is_full(of.name)):
+        elif not (isinstance(of, Signal) and self.histories.extent(of.name)[0]):
             column = self._as_it_came()
             valid = (Column(column.num) if self.numeric else column).known(self.size)
         if where is not None:
@@ -212,8 +215,7 @@ class Selection:
         if self.valid is None:
             if self.ranges.so_far:
                 here = self.histories
-                so_far: Ints = here.once("so far", lambda: here.positions + 1 - here.start)
-                return so_far
+                return here.so_far
             return self.ranges.high - self.ranges.low
         ints: Ints = self.ranges.over(self.before)
         return ints
@@ -284,9 +286,16 @@ class Selection:
 
     @property
     def largest(self) -> float:
-        """The largest size of a reading."""
-        value: float = self.once("largest", lambda: largest_of(self.numbers))
+        """The largest size of a reading, or more."""
+        if isinstance(self.of, Signal):
+            return self.histories.extent(self.of.name)[1]
+        value: float = self.once("largest", lambda: Column(self.numbers).extent()[1])
         return value
+
+    @cached_property
+    def widest(self) -> int:
+        """The largest number of readings in a window, or more."""
+        return self.histories.longest if self.ranges.so_far else int(self.n.max(initial=0))
 
     @property
     def whole(self) -> Any:
@@ -298,19 +307,39 @@ class Selection:
 
         `factor` times the largest sum must have room in an int64, or Python integers are used.
         """
-        widest = int(self.n.max(initial=0))
+        widest = self.widest
         size = self.largest * 1e6 * widest * {"s": 1.0, "q": self.largest * 1e6, "t": widest}[what]
         exact = size * factor < FITS
-        sums = self.once(f"{what}{exact}", lambda: self._prefix(what, exact))
-        value = self.ranges.over(sums)
+        token = f"{what}{exact}"
+        low, high = self.ranges.low, self.ranges.high
+        if self._few and (token, *self.token) not in self.histories.memo:
+            ends = np.cumsum(high - low)
+            sums = self._prefix(what, exact, pieces(low, high - low))
+            value = sums[ends] - sums[ends - (high - low)]
+        else:
+            value = self.ranges.over(self.once(token, lambda: self._prefix(what, exact)))
         if what == "t":
-            value = value - self.before[self.ranges.low] * self.sums("s", factor * widest)
+            value = value - self.first * self.sums("s", factor * widest)
         return value
 
-    def _prefix(self, what: str, exact: bool) -> Any:
-        whole = self.whole if exact else self.whole.astype(object)
+    @cached_property
+    def _few(self) -> bool:
+        """Whether all windows together have so few events that sums up to every position cost more."""
+        ranges = self.ranges
+        return not ranges.every and FEW * int((ranges.high - ranges.low).sum()) < self.size
+
+    def _prefix(self, what: str, exact: bool, at: Ints | None = None) -> Any:
+        """The sums before each position and before the end, of all positions or of some."""
+        if at is None:
+            whole, numbers = self.whole, self.before[:-1] if what == "t" else None
+        else:
+            valid = None if self.valid is None else self.valid[at]
+            whole = millionths_of(self.numbers[at], self.largest, valid)
+            numbers = at if valid is None else self.before[at]
+        if not exact:
+            whole = whole.astype(object)
         if what == "q":
             whole = whole * whole
         elif what == "t":
-            whole = whole * self.before[:-1]
+            whole = whole * numbers
         return prefix(whole)

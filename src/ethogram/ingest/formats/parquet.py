@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from datetime import date, datetime, time
 from decimal import Decimal
+from itertools import islice
 from typing import Any
 
 from ...errors import MissingExtra
@@ -22,6 +23,10 @@ DENSITY = 10
 """Times as many records for each byte as in other compressed files: columns compress well."""
 HELD = 32 * 2**20
 """Bytes of nested texts that one batch of rows may come to."""
+NUMBER = 4
+"""Bytes that the number of a text takes at most, in a column of texts that come again and again."""
+SHORT = 256
+"""Bytes of a text that every row may hold."""
 DICTIONARIES = frozenset({"PLAIN_DICTIONARY", "RLE_DICTIONARY"})
 
 
@@ -74,10 +79,11 @@ def open_parquet(file: Input) -> tuple[Any, int]:
         metadata = pyarrow.parquet.read_metadata(stream)
         _check(metadata, size, file.limits)
         # A text that many rows share is held once: unpacked, a kilobyte could fill the memory.
-        shared = [name for name, _ in _dictionaries(metadata) if "." not in name]
-        parquet = pyarrow.parquet.ParquetFile(
-            stream, metadata=metadata, read_dictionary=shared, pre_buffer=False
-        )
+        shared = {name for name, _ in _dictionaries(metadata) if "." not in name}
+        form = {"metadata": metadata, "pre_buffer": False}
+        parquet = pyarrow.parquet.ParquetFile(stream, read_dictionary=list(shared), **form)
+        if few := _hardly_shared(parquet, shared):
+            parquet = pyarrow.parquet.ParquetFile(stream, read_dictionary=list(shared - few), **form)
         return parquet, file.limits.most_unpacked(size)
     except (pyarrow.ArrowException, OSError, ValueError) as error:
         raise Unreadable(f"not a whole Parquet file: {_first_line(error)}") from None
@@ -103,6 +109,35 @@ def _dictionaries(metadata: Any) -> Iterator[tuple[str, int]]:
         for column in map(group.column, range(group.num_columns)):
             if column.physical_type == "BYTE_ARRAY" and not DICTIONARIES.isdisjoint(column.encodings):
                 yield column.path_in_schema, column.total_uncompressed_size
+
+
+def _hardly_shared(parquet: Any, names: Collection[str]) -> set[str]:
+    """Return the columns of short texts that seldom come again: their dictionaries would only cost time.
+
+    Elsewhere a row takes the bytes of a number.
+    """
+    metadata, sizes, rows = parquet.metadata, dict.fromkeys(names, 0), dict.fromkeys(names, 0)
+    groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
+    for column in (group.column(place) for group in groups for place in range(group.num_columns)):
+        if (name := column.path_in_schema) in sizes:
+            sizes[name] += column.total_uncompressed_size
+            rows[name] += column.num_values
+    few = {name for name, size in sizes.items() if size > NUMBER * rows[name] > NUMBER * ROWS}
+    for group in range(len(groups)):
+        if not few:
+            break
+        # With its first row comes the whole dictionary of a row group.
+        for batch in islice(parquet.iter_batches(1, row_groups=[group], columns=sorted(few)), 1):
+            few = {name for name in few if _longest(batch.column(name).dictionary) <= SHORT}
+    return few
+
+
+def _longest(texts: Any) -> int:
+    """Return the bytes of the longest text."""
+    from pyarrow.compute import binary_length
+    from pyarrow.compute import max as largest
+
+    return largest(binary_length(texts)).as_py() or 0
 
 
 def _rows_at_once(metadata: Any) -> int:
