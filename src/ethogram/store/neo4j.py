@@ -9,8 +9,9 @@ from ..errors import BadUsage
 from ..models import moment
 from . import store
 from .graph.connection import connect
-from .graph.events import Events, Imports
+from .graph.events import Events
 from .graph.findings import Findings, Notes
+from .graph.imports import Imports
 from .graph.inside import Inside
 from .graph.moving import Links, Moves
 from .graph.purge import Purges
