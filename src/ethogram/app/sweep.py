@@ -31,7 +31,16 @@ from ..store.records import Change, Held, Store, SubjectRow, Swept, SweptDetecti
 from .changes import compare
 from .inside import InsideSearch
 from .jobs import are_ours, in_turn, usable_cores
-from .readings import Copies, has_bare_steps, needed, reads_steps, reads_text, said_again, scored_events
+from .readings import (
+    Copies,
+    has_bare_steps,
+    needed,
+    reads_steps,
+    reads_targets,
+    reads_text,
+    said_again,
+    scored_events,
+)
 from .stored_events import chunks, mutes_in, not_read
 
 MANY_EVENTS = 200_000
@@ -120,8 +129,8 @@ class SweepJob:
         return self.library.programs
 
     def copies(self, subjects: Iterable[SubjectRow]) -> Copies:
-        """The readings of events of these subjects that repeat a text of another event."""
-        events = self.store.events(until=self.as_of, with_text=True)
+        """The readings of events of these subjects that depend on everybody's texts and targets."""
+        events = self.store.events(until=self.as_of, with_text=not reads_targets(self.programs))
         return said_again(events, self.programs, self.settings, {row.who for row in subjects})
 
     @property
