@@ -208,7 +208,7 @@ def plain_events(seed: int) -> tuple[Event, ...]:
     events = []
     for event in random_events(seed):
         without = {"source": "input", "kind": rng.choice([event.kind, "message", "event"])}
-        without |= {name: None for name in ("target", "thread", "text") if rng.random() < 0.5}
+        without |= {name: None for name in ("thread", "text") if rng.random() < 0.5}
         without |= {name: {} for name in ("attributes", "readings") if rng.random() < 0.5}
         events.append(replace(event, **without))
     return tuple(events)

@@ -26,7 +26,7 @@ def lengths(events: EventFields, names: Set[str], known: Values) -> Values:
     return {"length": [_length(*fields) for fields in events.values("text", "attributes")]}
 
 
-@signal("length", range=(0, math.inf), at_once=lengths)
+@signal("length", range=(0, math.inf), reads=("text", "attributes"), at_once=lengths)
 def length(event: Event) -> float | None:
     """Characters of the text, or the attribute `length` where the text itself was not kept.
 
@@ -52,7 +52,7 @@ def _length(text: str | None, attributes: Mapping[str, Any]) -> float | None:
 _MARK = re.compile(r"\?(?![\w=&%/])|[？؟⁇⁈⁉՞፧]")
 
 
-@signal("question", range=(0, 1))
+@signal("question", range=(0, 1), reads=("text",))
 def question(event: Event) -> float | None:
     """1.0 where the text has a question mark in it, else 0.0; absent without text.
 
@@ -143,7 +143,7 @@ class _Flags(Part):
     together = staticmethod(measure_flags)
 
 
-register_parts(_Flags, FLAGS, needs=("copy",), at_once=all_flags)
+register_parts(_Flags, FLAGS, needs=("copy",), reads=("text",), at_once=all_flags)
 
 
 # copied_by and copy: the same text again, from others and from the subject itself.
@@ -215,4 +215,4 @@ COPIES: tuple[tuple[str, Range, str], ...] = (
     ("copy", (0, 1), "1.0 where the subject has posted the same text before."),
     ("copied_members", None, "The subjects who have posted the same text so far, with commas."),
 )
-register_parts(_Copies, COPIES, version=2, at_once=all_copies)
+register_parts(_Copies, COPIES, version=2, reads=("text",), at_once=all_copies)

@@ -18,7 +18,7 @@ from ..schema import EVENT_FIELDS, PORTABLE
 from ..sql import READ_AHEAD, in_pieces
 from .connection import STEP, Graph, Transaction
 from .events import FIRST, decode_measured, properties_of
-from .imports import BATCH, PRECEDES, SENT
+from .messages import BATCH, PRECEDES, SENT
 from .records import exhibited, save_detections
 from .scores import MESSAGE, measure
 

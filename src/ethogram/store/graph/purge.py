@@ -12,7 +12,7 @@ from ..records import TALKS, Purged, Who
 from ..schema import EVENT_FIELDS
 from .connection import Graph, Transaction
 from .events import decode_measured, properties_of
-from .imports import AT, get_meta, set_meta
+from .messages import AT, get_meta, set_meta
 from .records import VERDICT_ROW, settle
 
 

@@ -23,7 +23,7 @@ from ..sweeps import holder_of, is_left, started
 from ..verdicts import ITEM, item_values, verdict_of, verdict_values
 from .connection import Graph, Transaction
 from .events import SUBJECT, subject_rows
-from .imports import get_meta, next_number, set_meta
+from .messages import get_meta, next_number, set_meta
 
 CHANGE = ("state", "severity", "version", "confidence")
 VERDICT = ("verdict", "version", "why", *ITEM, "judge", "at_us", "blind")

@@ -12,7 +12,7 @@ from ..scores import Scored
 from ..sql import in_pieces
 from .connection import Graph, Transaction
 from .events import FIELDS, decode_measured, number_property, properties_of
-from .imports import BATCH, LAST_KEY, SHOW, get_meta, set_meta
+from .messages import BATCH, LAST_KEY, SHOW, get_meta, set_meta
 
 Message = dict[str, Any]
 """A row of a message: source, subject, measured and the fields of its event."""
