@@ -142,7 +142,7 @@ class SweepJob:
         """What is looked for in every chunk of subjects, by this process or elsewhere."""
         alone = [program for program in self.programs if not reaches_others(program, self.programs)]
         store = None if elsewhere else self.store
-        return ChunkJob(self.programs, alone, self.settings, self.as_of, copies, self.store.url, store)
+        return ChunkJob(self.programs, alone, self.settings, self.as_of, copies, self.store.address, store)
 
     def events_of(self, chunk: Sequence[SubjectRow], copies: Copies) -> EventSequence:
         """The events of these subjects with all readings, in order."""
@@ -295,7 +295,7 @@ def _sweep(
 class ChunkJob:
     """What is looked for in every chunk of subjects: `alone` are the programs that need no other subjects.
 
-    Without a `store` the one at `url` is opened.
+    Without a `store` the one at `address` is opened.
     """
 
     programs: tuple[Program, ...]
@@ -303,7 +303,7 @@ class ChunkJob:
     settings: Settings
     as_of: datetime
     copies: Copies
-    url: str
+    address: str
     store: Store | None
 
 
@@ -320,7 +320,7 @@ class ChunkResult:
 
 def look_at_chunk(job: ChunkJob, chunk: Sequence[SubjectRow]) -> ChunkResult:
     """What is found of some subjects, by themselves."""
-    seen = events_of(job, job.store or _opened(job.url), chunk)
+    seen = events_of(job, job.store or _opened(job.address), chunk)
     result = find(job.alone, seen, as_of=job.as_of)
     due = next_due(job.alone, seen, job.as_of, CAP)
     return ChunkResult(

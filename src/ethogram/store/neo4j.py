@@ -36,7 +36,7 @@ class Neo4jStore(
 
     def __init__(self, url: str, *, create: bool = False, labels: Mapping[str, str] | None = None) -> None:
         self.driver, address = connect(url)
-        self.url, self.database, self.labels = address.shown, address.database, {}
+        self.url, self.address, self.database, self.labels = address.shown, url, address.database, {}
         try:
             self.open(create=create, labels=labels)
         except BaseException:
