@@ -161,8 +161,9 @@ def without_steps(event: Event) -> Event:
 
 def has_bare_steps(events: EventSequence) -> bool:
     """Whether a call or result is without its texts, and without readings that came with it."""
-    kinds = enumerate(events.values("kind"))
-    return any(not events[row].readings for row, kind in kinds if kind.endswith(NOT_KEPT))
+    bare = {kind for kind in events.counts("kind") if kind and kind.endswith(NOT_KEPT)}
+    kinds = enumerate(events.values("kind")) if bare else ()
+    return any(not events[row].readings for row, kind in kinds if kind in bare)
 
 
 # One scorer per signal and run: readings by others are absent, and counted.
