@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 from .app.analyze import load_library, moment_of
 from .app.consuming import MOST, NO_ID, Line, line_of
 from .app.out_of_core import Job, Looked, Tally, look_at_events
-from .app.readings import beyond_subjects, measurer_of, only_scorers, without_steps
+from .app.readings import OF_ALL, beyond_subjects, measurer_of, only_scorers, without_steps
 from .app.result import Analysis, known_signals
 from .config import Settings
 from .engine.detect import LongPart
@@ -474,7 +474,7 @@ def _measured(frame: DataFrame, names: Sequence[str], read: _Reader, settings: S
     """The frame with the readings of signals that look beyond a subject, measured in order of time."""
     from pyspark.sql.types import StringType, StructField, StructType
 
-    by_thread = all(item.scope != "text" for item in plan(names)) and "thread" in frame.columns
+    by_thread = all(item.scope not in OF_ALL for item in plan(names)) and "thread" in frame.columns
     ordered = frame.repartition("source", "thread") if by_thread else frame.repartition(1)
     # Events without a thread stay together, which is one partition with little to measure.
     ordered = ordered.sortWithinPartitions(*ORDER)

@@ -11,11 +11,13 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from jsonschema import validate
 
-from ethogram import registry
+from ethogram import Watch, analyze, registry
 from ethogram.app.questions import alike, early, groups, history_summary, to_networkx, who
+from ethogram.app.sweep import sweep
 from ethogram.cli.main import main
 from ethogram.errors import BadUsage
 from ethogram.models import TRAITS, Detection, Event
+from ethogram.patterns.library import load_patterns
 from ethogram.schemas import schema
 from ethogram.store import Store
 from ethogram.store.records import SweptDetection
@@ -106,6 +108,28 @@ def test_groups_act_together(store):
     assert [group.by for group in groups(store, by=["text"], within=2 * MINUTE * 60)] == ["text"]
     assert len(groups(store, by=["text"], within=2 * MINUTE * 60)[0].subjects) == 4
     assert groups(store, at_least=4) == []
+
+
+def test_a_group_that_begins_to_act_on_one_target_is_a_pattern_too(store):
+    crowd = [event(f"c{n}", 300 + n, f"s{n}", target="zoe", kind="message") for n in range(6)]
+    popular = [event(f"p{n}", 300 + 15 * n, f"s{n}", target="yan", kind="message") for n in range(8)]
+    store.add([*crowd[3:], *popular, *crowd[:3]])
+    (group,) = groups(store, by=["target"], at_least=5)
+    assert (group.value, group.subjects) == ("zoe", [f"s{n}" for n in range(6)])
+    library, as_of = load_patterns(["brigading"]), NOON + 600 * MINUTE
+    sweep(store, library, as_of=as_of, clock=lambda: as_of)
+    swept = store.detections(patterns=["brigading"])
+    assert {(item.subject, item.target, item.details["subjects"]) for item in swept} == {
+        ("s4", "zoe", 5.0),
+        ("s5", "zoe", 6.0),
+    }
+    watch = Watch(library)
+    ordered = sorted([*crowd, *popular], key=lambda item: (item.at, item.seq, item.id))
+    live = {found.id: found for item in ordered for found in watch.observe(item)}
+    live |= {found.id: found for found in (*watch.flush(), *watch.open())}
+    assert {key: item.details for key, item in live.items()} == {item.id: item.details for item in swept}
+    (whole,) = analyze(ordered, library, as_of=as_of).detections
+    assert whole.details["members"] == "s0, s1, s2, s3, s4, s5"
 
 
 def test_a_history_is_summed_up_for_an_evaluator(store):

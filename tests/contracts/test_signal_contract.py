@@ -151,9 +151,11 @@ def test_other_subjects_and_threads_do_not_leak_in(name: str):
     scopes = {item.scope for item in plan([name])}
     scope = "thread" if "thread" in scopes else registry.signals.get(name).scope
     said = next(mark for e in events if e.text and (mark := fingerprint(e.text)))
+    towards = next(e.target for e in events if e.target)
     belongs = {
         "thread": lambda e: e.thread == "t",
         "text": lambda e: fingerprint(e.text or "") == said,
+        "target": lambda e: e.target == towards,
     }.get(scope, lambda e: e.subject == "ann")
     mine = [e for e in events if e.source == "input" and belongs(e)]
     ids = {event.id for event in mine}
@@ -213,7 +215,7 @@ def plain_events(seed: int) -> tuple[Event, ...]:
 
 
 def columns(events: tuple[Event, ...]) -> dict[str, list[object]]:
-    names = ("subject", "thread", "kind", "text", "attributes")
+    names = ("subject", "target", "thread", "kind", "text", "attributes")
     return {name: [getattr(event, name) or None for event in events] for name in names}
 
 

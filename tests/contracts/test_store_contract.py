@@ -14,7 +14,7 @@ from ethogram import registry
 from ethogram.errors import BadUsage, Conflict
 from ethogram.models import Detection, Event, Evidence, Reading, Verdict
 from ethogram.risk.verdicts import Counts, Slot
-from ethogram.store import Store, contract
+from ethogram.store import Store, contract, open_store
 from ethogram.store.records import Clashes, LinkRow, SharedRow, ShownRow, Staged, Swept, SweptDetection, Try
 from ethogram.store.schema import PORTABLE
 from ethogram.store.scores import Scored
@@ -190,6 +190,12 @@ def test_readings_made_later_join_their_event_and_never_replace_what_came_with_i
     (item,) = store.events()
     assert item.readings == {"risk": 0.1, "virtue": 0.7, "topic": "x"}
     assert (item.scorers, item.widths) == ({"virtue": "m@1", "topic": "m@1"}, {"virtue": 4})
+
+
+def test_its_address_opens_it_again(store):
+    store.add([event("a")])
+    with open_store(store.address) as again:
+        assert (again.url, [item.id for item in again.events()]) == (store.url, ["a"])
 
 
 def test_thread_mates(store):

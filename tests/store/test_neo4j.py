@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import threading
 import time
 from collections.abc import Iterator
@@ -22,7 +23,7 @@ from ethogram.models import Event, Reading
 from ethogram.patterns.library import load_patterns
 from ethogram.store import open_store
 from ethogram.store.graph import connection, moving
-from ethogram.store.graph import events as graph_events
+from ethogram.store.graph import imports as graph_imports
 from ethogram.store.graph.connection import parse
 from ethogram.store.graph.labels import check_labels
 from ethogram.store.graph.programs import Inexpressible
@@ -79,6 +80,29 @@ def test_messages_precede_each_other_by_time_also_when_one_comes_late(store):
     assert order(store) == ["a", "b", "c", "d", "e"]
     store.purge(before=NOON + timedelta(minutes=3))
     assert order(store) == ["c", "d", "e"]
+
+
+def test_whatever_the_batches_messages_are_linked_once_and_in_order(store):
+    minutes = list(range(40))
+    random.Random(5).shuffle(minutes)
+    for start in range(0, 40, 7):
+        store.add([event(f"e{minute:02}", minute // 2) for minute in minutes[start : start + 7]])
+    # Two at each time, with the same seq: their ids decide.
+    assert order(store) == [f"e{minute:02}" for minute in range(40)]
+    store.add([event("last", 99)])
+    assert order(store)[-2:] == ["e39", "last"]
+
+
+def test_an_import_that_another_program_continues_knows_what_is_staged(url):
+    with open_graph(url) as first:
+        first.stage(first.begin_import("k", {}, NOON), [Staged(event("a"), 0, 1)], {})
+    with open_store(url) as second:
+        of = second.begin_import("k", {}, NOON)
+        again = [Staged(event("a"), 0, 7), Staged(event("a", text="x"), 0, 8), Staged(event("b", 1), 0, 9)]
+        of, clashes = second.stage(of, again, {}, skip_clashes=True)
+        assert (of.staged, of.repeated) == (2, 1)
+        assert [(clash.line, clash.other) for clash in clashes] == [(8, "at 0:1")]
+        assert second.finish_import(of, {}, files={}, options="o", at=NOON)[:2] == (2, 1)
 
 
 def test_traits_are_properties_and_indicators_are_shown(store):
@@ -153,27 +177,29 @@ def test_an_address_is_shown_without_its_password():
 
 
 def test_a_large_import_is_checked_as_a_whole_and_then_moved_in_steps(store, monkeypatch):
-    monkeypatch.setattr(graph_events, "STEP", 3)
+    monkeypatch.setattr(graph_imports, "STEP", 3)
+    monkeypatch.setattr(graph_imports, "BATCH", 3)
     store.add([event("e5", 5)])
     given = [Staged(event(f"e{n}", n, subject=f"s{n % 2}" if n != 5 else "ann"), 0, n) for n in range(9)]
     of, _ = store.stage(store.begin_import("k", {}, NOON), given, {})
     clash, _ = store.stage(of, [Staged(event("e5", 5, source="x"), 0, 10)], {})
-    interrupted = graph_events.move
-    moved: list[int] = []
+    interrupted = graph_imports.move
+    moved: list[tuple[int, int]] = []
 
-    def move(tx, number, most=None):
+    def move(tx, number, *, skip_clashes):
         if len(moved) == 2:
             raise KeyboardInterrupt
-        moved.append(interrupted(tx, number, most))
-        return moved[-1]
+        step = interrupted(tx, number, skip_clashes=skip_clashes)
+        moved.append(step[:2])
+        return step
 
-    monkeypatch.setattr(graph_events, "move", move)
+    monkeypatch.setattr(graph_imports, "move", move)
     with pytest.raises(KeyboardInterrupt):
         store.finish_import(clash, {}, files={}, options="o", at=NOON)
-    monkeypatch.setattr(graph_events, "move", interrupted)
+    monkeypatch.setattr(graph_imports, "move", interrupted)
     again = store.begin_import("k", {}, NOON)
     done = store.finish_import(again, {}, files={"h": 10}, options="o", at=NOON)
-    assert (moved, done.added) == ([3, 3], 3)
+    assert (moved, done.added) == ([(3, 0), (2, 1)], 4)
     assert [item.id for item in store.events() if item.source == "input"] == [f"e{n}" for n in range(9)]
     assert {row.who: row.events for row in store.subjects()} == {
         ("input", "ann"): 1,

@@ -15,9 +15,11 @@ from pathlib import Path
 import pytest
 
 from ethogram.app.importing import Options, import_events
+from ethogram.app.sweep import sweep
 from ethogram.cli.main import main
 from ethogram.errors import BadUsage, EthogramError
 from ethogram.models import Event
+from ethogram.patterns.library import load_patterns
 from ethogram.store import Store, open_store
 from ethogram.store.postgres import SCHEMA, explain, parse, shown_url
 from servers import Postgres, free_port, own_server, postgres_schema, small_disk
@@ -228,6 +230,16 @@ def server() -> Iterator[Postgres]:
         own_server(Path(folder) / "own") as own,
     ):
         yield own
+
+
+def test_processes_that_share_a_sweep_log_in_with_the_password(server, monkeypatch):
+    monkeypatch.setattr("ethogram.app.stored_events.MOST_SUBJECTS", 1)
+    with open_store(server.url, create=True) as store:
+        store.add([Event.sample(id=who, subject=who) for who in ("ann", "bo")])
+        now = Event.sample().at
+        assert (
+            sweep(store, load_patterns(["love_bombing"]), as_of=now, clock=lambda: now, jobs=2).subjects == 2
+        )
 
 
 def stop_within(store: Store, server: Postgres) -> None:

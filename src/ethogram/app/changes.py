@@ -48,7 +48,8 @@ def changes_of(before: Detection | None, now: Detection) -> list[str]:
         changes.append("risen")
     if before.state == "opened" and now.state == "closed":
         changes.append("closed")
-    if not changes and before.to_dict() != now.to_dict():
+    # Equal ones are known without their records, which masks and decimals may make equal too.
+    if not changes and before != now and before.to_dict() != now.to_dict():
         changes.append("")
     return changes
 

@@ -24,6 +24,8 @@ Who = tuple[str, str]
 """Source and subject."""
 Copies = Mapping[tuple[str, str], tuple[Mapping[str, Value], Mapping[str, str]]]
 """Readings and their scorers, by source and id of the event."""
+OF_ALL = ("text", "target")
+"""Scopes of signals that need the events of everybody."""
 
 
 def measured_events(
@@ -109,17 +111,17 @@ def names_by_kind(program: Program) -> dict[type[Expr], tuple[str, ...]]:
 
 def beyond_subjects(programs: Iterable[Program]) -> list[str]:
     """The signals of ours that programs name and that depend on what others did or said."""
-    return [item.name for item in plan(needed(programs)) if item.scope in ("thread", "text")]
+    return [item.name for item in plan(needed(programs)) if item.scope in ("thread", *OF_ALL)]
 
 
 def said_again(
     events: Iterable[Event], programs: Iterable[Program], settings: Settings, whose: Collection[Who]
 ) -> Copies:
-    """The readings about copies of the events of some subjects, which all events in order are needed for.
+    """The readings about copies and targets of the events of some subjects, which need all events in order.
 
     Empty where no program names such a signal.
     """
-    names = [item.name for item in plan(needed(programs)) if item.scope == "text"]
+    names = [item.name for item in plan(needed(programs)) if item.scope in OF_ALL]
     if not names:
         return {}
     options = Options.of(settings)
@@ -135,6 +137,11 @@ def said_again(
 def reads_text(program: Program) -> bool:
     """Whether a signal of ours that a program names compares or counts what was said."""
     return any(item.scope == "text" for item in plan(names_used(program)))
+
+
+def reads_targets(programs: Iterable[Program]) -> bool:
+    """Whether a signal of ours that a program names counts who acts on a target."""
+    return any(item.scope == "target" for item in plan(needed(programs)))
 
 
 def reads_steps(program: Program) -> bool:
@@ -154,8 +161,9 @@ def without_steps(event: Event) -> Event:
 
 def has_bare_steps(events: EventSequence) -> bool:
     """Whether a call or result is without its texts, and without readings that came with it."""
-    kinds = enumerate(events.values("kind"))
-    return any(not events[row].readings for row, kind in kinds if kind.endswith(NOT_KEPT))
+    bare = {kind for kind in events.counts("kind") if kind and kind.endswith(NOT_KEPT)}
+    kinds = enumerate(events.values("kind")) if bare else ()
+    return any(not events[row].readings for row, kind in kinds if kind in bare)
 
 
 # One scorer per signal and run: readings by others are absent, and counted.

@@ -31,7 +31,16 @@ from ..store.records import Change, Held, Store, SubjectRow, Swept, SweptDetecti
 from .changes import compare
 from .inside import InsideSearch
 from .jobs import are_ours, in_turn, usable_cores
-from .readings import Copies, has_bare_steps, needed, reads_steps, reads_text, said_again, scored_events
+from .readings import (
+    Copies,
+    has_bare_steps,
+    needed,
+    reads_steps,
+    reads_targets,
+    reads_text,
+    said_again,
+    scored_events,
+)
 from .stored_events import chunks, mutes_in, not_read
 
 MANY_EVENTS = 200_000
@@ -120,8 +129,8 @@ class SweepJob:
         return self.library.programs
 
     def copies(self, subjects: Iterable[SubjectRow]) -> Copies:
-        """The readings of events of these subjects that repeat a text of another event."""
-        events = self.store.events(until=self.as_of, with_text=True)
+        """The readings of events of these subjects that depend on everybody's texts and targets."""
+        events = self.store.events(until=self.as_of, with_text=not reads_targets(self.programs))
         return said_again(events, self.programs, self.settings, {row.who for row in subjects})
 
     @property
@@ -133,7 +142,7 @@ class SweepJob:
         """What is looked for in every chunk of subjects, by this process or elsewhere."""
         alone = [program for program in self.programs if not reaches_others(program, self.programs)]
         store = None if elsewhere else self.store
-        return ChunkJob(self.programs, alone, self.settings, self.as_of, copies, self.store.url, store)
+        return ChunkJob(self.programs, alone, self.settings, self.as_of, copies, self.store.address, store)
 
     def events_of(self, chunk: Sequence[SubjectRow], copies: Copies) -> EventSequence:
         """The events of these subjects with all readings, in order."""
@@ -286,7 +295,7 @@ def _sweep(
 class ChunkJob:
     """What is looked for in every chunk of subjects: `alone` are the programs that need no other subjects.
 
-    Without a `store` the one at `url` is opened.
+    Without a `store` the one at `address` is opened.
     """
 
     programs: tuple[Program, ...]
@@ -294,7 +303,7 @@ class ChunkJob:
     settings: Settings
     as_of: datetime
     copies: Copies
-    url: str
+    address: str
     store: Store | None
 
 
@@ -311,7 +320,7 @@ class ChunkResult:
 
 def look_at_chunk(job: ChunkJob, chunk: Sequence[SubjectRow]) -> ChunkResult:
     """What is found of some subjects, by themselves."""
-    seen = events_of(job, job.store or _opened(job.url), chunk)
+    seen = events_of(job, job.store or _opened(job.address), chunk)
     result = find(job.alone, seen, as_of=job.as_of)
     due = next_due(job.alone, seen, job.as_of, CAP)
     return ChunkResult(

@@ -60,11 +60,11 @@ Range = tuple[float, float] | tuple[str, ...] | None
 STEPS = ("action", "result")
 """Kinds of events that are a tool call or its result."""
 COSTS = ("free", "cheap", "model")
-SCOPES = ("subject", "thread", "run", "text")
-"""Whose state a signal carries on: the subject's, the thread's, that of the subject in one thread, or that of
-one text."""
+SCOPES = ("subject", "thread", "run", "text", "target")
+"""Whose state a signal carries on: the subject's, the thread's, that of the subject in one thread, that of a
+text, or that of the target."""
 MAX_TEXTS = 100_000
-"""Texts remembered by signals about copies; the one not seen for longest is forgotten."""
+"""Texts remembered by signals about copies, and targets; the one not seen for longest is forgotten."""
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
 
 T = TypeVar("T", bound=Callable[..., Any])

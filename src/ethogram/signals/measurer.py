@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 Shape = tuple[str, bool, bool, bool]
 """The kind of an event, and whether it has no thread, no text and no attributes."""
 StateKey = tuple[str, str, str]
-"""Signal (or what several keep between them), source, and the subject, run, thread or text whose state it
-is. Names belong to their source."""
+"""Signal (or what several keep between them), source, and the subject, run, thread, text or target that it is
+of. Names belong to their source."""
 Slots = dict[str, State]
-"""The states of one subject, run, thread or text, by what keeps them."""
+"""The states of one subject, run, thread, text or target, by what keeps them."""
 NO_SLOTS: Slots = {}
 """Of signals without a state."""
 
@@ -117,6 +117,7 @@ class Measurer:
         self._runs: dict[tuple[str, str], dict[str | None, Slots]] = {}
         self._threads: dict[tuple[str, str], Slots] = {}
         self._texts: dict[tuple[str, str], Slots] = {}
+        self._targets: dict[tuple[str, str], Slots] = {}
         self._by_shape: dict[Shape, _OfShape] = {}
 
     def measure(self, event: Event) -> Event:
@@ -180,7 +181,7 @@ class Measurer:
         return event
 
     def _slots(self, scope: str, event: Event) -> Slots | None:
-        """The states that an event's subject, run, thread or text has; None where the event has no such."""
+        """The states that an event's subject, run, thread, text or target has; None where it has no such."""
         source = event.source
         if scope == "subject":
             return self._subjects.get((source, event.subject), {})
@@ -188,13 +189,15 @@ class Measurer:
             return self._runs.get((source, event.subject), {}).get(event.thread, {})
         if scope == "thread":
             return None if event.thread is None else self._threads.get((source, event.thread), {})
+        if scope == "target":
+            return None if event.target is None else self._targets.get((source, event.target), {})
         mark = None if event.text is None else _mark(event.text)
         return None if mark is None else self._texts.get((source, mark), {})
 
     def _keep(
         self, event: Event, slots: Mapping[str, Slots | None], moved: list[tuple[str, str, State]]
     ) -> None:
-        """Store the states that moved; drop runs, threads and texts not seen for longest."""
+        """Store the states that moved; drop what was not seen for longest."""
         for scope, keeps, state in moved:
             own = slots[scope]
             assert own is not None
@@ -209,6 +212,8 @@ class Measurer:
             _keep_newest(self._threads, (source, event.thread), own, self.most_threads)
         if event.text is not None and (own := slots.get("text")):
             _keep_newest(self._texts, (source, str(_mark(event.text))), own, MAX_TEXTS)
+        if event.target is not None and (own := slots.get("target")):
+            _keep_newest(self._targets, (source, event.target), own, MAX_TEXTS)
 
     def at_once(
         self, events: EventFields, supplied: Collection[str]
@@ -284,7 +289,7 @@ class Measurer:
         self._runs.pop((source, subject), None)
 
     def states(self) -> dict[StateKey, State]:
-        """Everything remembered; runs and texts come last, the least recently active first."""
+        """Everything remembered; runs, texts and targets come last, the least recently active first."""
         named = [*self._subjects.items(), *self._threads.items()]
         runs = [
             ((source, _run(subject, thread)), own)
@@ -293,7 +298,7 @@ class Measurer:
         ]
         every = [
             (keeps, source, whose, state)
-            for (source, whose), own in (*named, *runs, *self._texts.items())
+            for (source, whose), own in (*named, *runs, *self._texts.items(), *self._targets.items())
             for keeps, state in own.items()
         ]
         known = sum(len(own) for _, own in named)
@@ -317,8 +322,13 @@ class Measurer:
         versions = saved["versions"] if saved["format"] == FORMAT else {}
         usable = {name for name, version in versions.items() if current.get(name) == version}
         scopes = {signal.keeps: signal.scope for signal in self.signals} | {CALLS: "run"}
-        self._subjects, self._runs, self._threads, self._texts = {}, {}, {}, {}
-        of_scope = {"subject": self._subjects, "thread": self._threads, "text": self._texts}
+        self._subjects, self._runs, self._threads, self._texts, self._targets = {}, {}, {}, {}, {}
+        of_scope = {
+            "subject": self._subjects,
+            "thread": self._threads,
+            "text": self._texts,
+            "target": self._targets,
+        }
         for name, source, whose, state in saved["states"] if usable else ():
             if name not in usable:
                 continue

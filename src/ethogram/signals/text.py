@@ -52,7 +52,7 @@ def _length(text: str | None, attributes: Mapping[str, Any]) -> float | None:
 _MARK = re.compile(r"\?(?![\w=&%/])|[？؟⁇⁈⁉՞፧]")
 
 
-@signal("question", range=(0, 1))
+@signal("question", range=(0, 1), reads=("text",))
 def question(event: Event) -> float | None:
     """1.0 where the text has a question mark in it, else 0.0; absent without text.
 

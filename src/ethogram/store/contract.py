@@ -51,6 +51,8 @@ class Store(Protocol):
 
     url: str
     """The address as messages show it: never with a password."""
+    address: str
+    """What opens it again, with the password."""
 
     def close(self) -> None:
         """Release connections. A closed store is not used again."""

@@ -9,8 +9,9 @@ from ..errors import BadUsage
 from ..models import moment
 from . import store
 from .graph.connection import connect
-from .graph.events import Events, Imports
+from .graph.events import Events
 from .graph.findings import Findings, Notes
+from .graph.imports import Imports
 from .graph.inside import Inside
 from .graph.moving import Links, Moves
 from .graph.purge import Purges
@@ -35,7 +36,7 @@ class Neo4jStore(
 
     def __init__(self, url: str, *, create: bool = False, labels: Mapping[str, str] | None = None) -> None:
         self.driver, address = connect(url)
-        self.url, self.database, self.labels = address.shown, address.database, {}
+        self.url, self.address, self.database, self.labels = address.shown, url, address.database, {}
         try:
             self.open(create=create, labels=labels)
         except BaseException:

@@ -70,7 +70,7 @@ class PostgresStore(SqlStore):
 
     def __init__(self, url: str, *, create: bool = False) -> None:
         address, self.schema = parse(url)
-        self.url = shown_url(address, self.schema)
+        self.url, self.address = shown_url(address, self.schema), url
         self.version = SCHEMA.version
         self._claims: dict[str, Connection] = {}
         self.engine = make_engine(address, self.schema)

@@ -152,7 +152,9 @@ CREATE TABLE notes (
   PRIMARY KEY (kind, key)
 ) STRICT, WITHOUT ROWID;
 """
-SCHEMA = Schema(0x6574686F, (TABLES, BLOCKS, NOTES))
+TEXTS = "CREATE INDEX events_with_text ON events (at_us) WHERE text IS NOT NULL;"
+"""So that a sweep of a store without texts does not look for them in every row."""
+SCHEMA = Schema(0x6574686F, (TABLES, BLOCKS, NOTES, TEXTS))
 METADATA = MetaData()
 # JSON is text: SQLAlchemy's own JSON type is refused by STRICT tables.
 _TYPES: dict[str, Any] = {"TEXT": Text, "INTEGER": BigInteger, "REAL": Float, "BLOB": LargeBinary}

@@ -36,7 +36,7 @@ class SQLiteStore(SqlStore):
     """
 
     def __init__(self, url: str, *, create: bool = False) -> None:
-        self.url, self.version = url, SCHEMA.version
+        self.url, self.address, self.version = url, url, SCHEMA.version
         self.path, synchronous = parse(url)
         if not sqlite.is_new(self.path):
             sqlite.check_kind(self.path, SCHEMA)

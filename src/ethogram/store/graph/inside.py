@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ...language.history import CAP
 from ...language.program import Program
@@ -67,24 +67,32 @@ class Inside(Graph):
     def _has_others(self, who: object, wanted: object) -> bool:
         return bool(self.read(lambda tx: tx.value(_OTHERS, who=who, wanted=wanted)))
 
-    def _found(self, query: Query, who: object, until: int) -> list[HistoryMatches]:
-        from neo4j.exceptions import ClientError
+    def _found(self, query: Query, who: Sequence[object], until: int) -> list[HistoryMatches]:
+        """The histories of subjects; of half of them at a time where the server has too little memory."""
+        from neo4j.exceptions import ClientError, TransientError
 
-        def work(tx: Transaction) -> list[HistoryMatches]:
-            return [
-                HistoryMatches(source, tuple(key), have, judged, tuple(map(tuple, matches)))
-                for source, key, have, judged, matches in tx.run(
-                    query.text, who=who, until=until, **query.values
-                )
-            ]
-
-        with named_errors(self.url), self._session() as session:
+        def work(tx: Any) -> list[Any]:
             try:
-                result: list[HistoryMatches] = session.execute_read(
-                    lambda tx: work(Transaction(tx, self.labels))
-                )
+                return Transaction(tx, self.labels).run(query.text, who=who, until=until, **query.values)
             except ClientError as error:
                 if "Arithmetic" in (error.code or ""):
                     raise Inexpressible("a number is too large for sums in Cypher") from None
                 raise
-        return result
+            except TransientError as error:
+                if "OutOfMemory" in (error.code or ""):
+                    raise MemoryError from error  # which the driver does not repeat
+                raise
+
+        try:
+            with named_errors(self.url), self._session() as session:
+                rows = session.execute_read(work)
+        except MemoryError:
+            if len(who) == 1:
+                why = "a history needs more memory than the server gives a transaction"
+                raise Inexpressible(why) from None
+            half = len(who) // 2
+            return self._found(query, who[:half], until) + self._found(query, who[half:], until)
+        return [
+            HistoryMatches(source, tuple(key), have, judged, tuple(map(tuple, matches)))
+            for source, key, have, judged, matches in rows
+        ]

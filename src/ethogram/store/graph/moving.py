@@ -17,7 +17,8 @@ from ..rows import detection_of
 from ..schema import EVENT_FIELDS, PORTABLE
 from ..sql import READ_AHEAD, in_pieces
 from .connection import STEP, Graph, Transaction
-from .events import BATCH, FIRST, PRECEDES, decode_measured, properties_of, show_moved
+from .events import FIRST, decode_measured, properties_of
+from .messages import BATCH, PRECEDES, SENT
 from .records import exhibited, save_detections
 from .scores import MESSAGE, measure
 
@@ -211,8 +212,8 @@ class Copy:
             tx.run(_MAKE, rows=[row | {"source": self.sources[row["source"]]} for row in rows])
         elif table == "events":
             named = [row | self._who(row["subject"]) for row in rows]
-            tx.run(_SEND, rows=[properties_of(row, []) for row in named])
-            show_moved(tx)
+            sent = [[row["source"], row["subject"], [properties_of(row, [])]] for row in named]
+            tx.run(SENT.replace("m:Message", "m:Message:Copied"), histories=sent)
         elif table == "readings":
             _add_readings(tx, rows)
         elif table == "detections":
@@ -234,7 +235,7 @@ class Copy:
         touched: list[dict[str, Any]] = []
         events = 0
         for key, count in self.events.items():
-            touched.append(self._who(key) | {"low": FIRST})
+            touched.append(self._who(key) | {"low": FIRST, "high": -FIRST - 1})
             events += count
             if events >= STEP:
                 self._link(touched)
@@ -275,8 +276,6 @@ def _add_readings(tx: Transaction, rows: Sequence[dict[str, Any]]) -> None:
 _MAKE = """UNWIND $rows AS row MERGE (s:Subject {source: row.source, id: row.name})
   SET s.key = row.key, s.events = row.events, s.first_us = row.first_us, s.last_us = row.last_us,
     s.changed = row.changed"""
-_SEND = """UNWIND $rows AS row MATCH (s:Subject {source: row.source, id: row.subject})
-  CREATE (s)-[:SENT]->(m:Message:Moved:Copied) SET m = row"""
 _MARK = """UNWIND $rows AS row MATCH (s:Subject {source: row.source, id: row.subject})
   MERGE (w:Sweep {selection: row.selection}) CREATE (s)-[r:SWEPT]->(w)
   SET r.versions = row.versions, r.changed = row.changed, r.as_of_us = row.as_of_us,

@@ -11,7 +11,8 @@ from ..purge import JSON, PLACES, PURGED_BEFORE, REDACTIONS, replaced, replacer
 from ..records import TALKS, Purged, Who
 from ..schema import EVENT_FIELDS
 from .connection import Graph, Transaction
-from .events import decode_measured, get_meta, properties_of, set_meta
+from .events import decode_measured, properties_of
+from .messages import AT, get_meta, set_meta
 from .records import VERDICT_ROW, settle
 
 
@@ -217,7 +218,8 @@ def _in_part(
         if kind == "events":
             new = {key: row.get(key) for key in ("source", "subject", *EVENT_FIELDS)} | changed
             made = properties_of(new, texts) | {"key": row["key"]}
-            tx.run(f"{of} WHERE elementId(n) = $id SET n = $made", id=element, made=made)
+            write_again = f"{of} WHERE elementId(n) = $id SET n = $made, n.at = {AT.format('$made')}"
+            tx.run(write_again, id=element, made=made)
         else:
             tx.run(f"{of} WHERE elementId(n) = $id SET n += $made", id=element, made=changed)
     return counts

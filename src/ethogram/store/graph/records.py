@@ -22,7 +22,8 @@ from ..states import PRIVATE, SALT
 from ..sweeps import holder_of, is_left, started
 from ..verdicts import ITEM, item_values, verdict_of, verdict_values
 from .connection import Graph, Transaction
-from .events import SUBJECT, get_meta, next_number, set_meta, subject_rows
+from .events import SUBJECT, subject_rows
+from .messages import get_meta, next_number, set_meta
 
 CHANGE = ("state", "severity", "version", "confidence")
 VERDICT = ("verdict", "version", "why", *ITEM, "judge", "at_us", "blind")

@@ -11,17 +11,8 @@ from ..rows import event_values, reading_values
 from ..scores import Scored
 from ..sql import in_pieces
 from .connection import Graph, Transaction
-from .events import (
-    BATCH,
-    FIELDS,
-    LAST_KEY,
-    SHOW,
-    decode_measured,
-    get_meta,
-    number_property,
-    properties_of,
-    set_meta,
-)
+from .events import FIELDS, decode_measured, number_property, properties_of
+from .messages import BATCH, LAST_KEY, SHOW, get_meta, set_meta
 
 Message = dict[str, Any]
 """A row of a message: source, subject, measured and the fields of its event."""
