@@ -30,8 +30,6 @@ test test-long:
 	@$(MAKE) --no-print-directory -j2 env servers
 	@$(MAKE) --no-print-directory -j2 lint $(@:test%=pytest%)
 
-# Each worker with one thread for linear algebra: those of NumPy spin while they wait.
-pytest pytest-long: export OPENBLAS_NUM_THREADS = 1
 pytest: $(VENV)/.dev
 	$(BIN)/python -m pytest -q -n 3 --dist worksteal
 
