@@ -31,6 +31,8 @@ line.sendmsg([len(call).to_bytes(4, "big")], [streams])
 line.sendall(call)
 sys.exit(int.from_bytes(line.recv(1) or b"\\xff", "big"))
 """
+STREAMS = (("stdin", "r", -1), ("stdout", "w", -1), ("stderr", "w", 1))
+"""Their names, modes and buffers: what is an error is written line by line."""
 
 
 @contextmanager
@@ -86,8 +88,8 @@ def take_over(caller: socket.socket) -> None:
         os.dup2(descriptor, number)
         os.close(descriptor)
     # Those from the start know what their files were then.
-    for number, name in enumerate(("stdin", "stdout", "stderr")):
-        stream = open(number, "w" if number else "r", encoding="utf-8", closefd=False)  # noqa: SIM115
+    for number, (name, mode, buffering) in enumerate(STREAMS):
+        stream = open(number, mode, buffering, encoding="utf-8", closefd=False)  # noqa: SIM115
         setattr(sys, name, stream)
     sys.argv[1:], folder, environment = marshal.loads(call)
     os.chdir(folder)
