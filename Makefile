@@ -5,7 +5,9 @@ BIN := $(VENV)/bin
 PYTHON ?= python3
 
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-long lint bench site env servers screenshot clean
+.PHONY: help demo test test-long lint pytest pytest-long bench site env servers screenshot clean
+# The tests start a thousand Python processes: what is compiled once is kept.
+unexport PYTHONDONTWRITEBYTECODE
 
 help:
 	@echo "make demo       what it finds in a small example, in under a minute"
@@ -23,10 +25,15 @@ demo: $(VENV)/.base
 	@$(BIN)/ethogram demo --html $(CURDIR)/build/ethogram-report.html
 	@echo "Here the command is $(BIN)/ethogram; after '. $(BIN)/activate' it is ethogram."
 
-test: servers lint
+# Packages and servers are installed side by side; then lint runs beside the tests.
+test test-long:
+	@$(MAKE) --no-print-directory -j2 env servers
+	@$(MAKE) --no-print-directory -j2 lint $(@:test%=pytest%)
+
+pytest: $(VENV)/.dev
 	$(BIN)/python -m pytest -q -n 3 --dist worksteal
 
-test-long: servers lint
+pytest-long: $(VENV)/.dev
 	ETHOGRAM_TESTS=long $(BIN)/python -m pytest -q -n 3 --dist worksteal -m "long or not long"
 
 lint: $(VENV)/.dev
@@ -44,7 +51,7 @@ site: $(VENV)/.dev
 
 env: $(VENV)/.dev
 
-# The browser and the databases of the tests; Neo4j is fetched while lint runs. Who is not root installs the
+# The browser and the databases of the tests; Neo4j is fetched while the tests run. Who is not root installs the
 # others, or their tests are left out.
 servers:
 	@tools/servers.sh
@@ -57,18 +64,26 @@ clean:
 	find src benchmarks tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # Two stamps, so that the demo waits for the base install only.
-$(VENV)/.base: pyproject.toml constraints.txt
+$(VENV)/.base: pyproject.toml constraints.txt | $(BIN)/python
+	@echo "installing ethogram into $(VENV) ..."
+	$(call install,.)
+	@touch $@
+
+$(VENV)/.dev: pyproject.toml constraints.txt | $(BIN)/python
+	@echo "installing ethogram and the development tools into $(VENV) ..."
+	$(call install,'.[dev]')
+	@touch $(VENV)/.base $@
+
+$(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
 	  echo "ethogram needs Python 3.11 or newer; '$(PYTHON)' is $$($(PYTHON) --version 2>&1 || true)." >&2; \
 	  echo "Name another one:  make PYTHON=python3.12 $(MAKECMDGOALS)" >&2; exit 1; }
-	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	@echo "installing ethogram into $(VENV) ..."
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e .
+	@$(PYTHON) -m venv $(VENV)
 	@# Python 3.11 puts it there and nothing here uses it.
 	@$(BIN)/python -m pip uninstall --quiet --yes setuptools 2>/dev/null || true
-	@touch $@
 
-$(VENV)/.dev: $(VENV)/.base
-	@echo "installing the development tools into $(VENV) ..."
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
-	@touch $@
+# pip compiles with one core, and the tests of other packages too.
+define install
+@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile -c constraints.txt -e $(1)
+@$(BIN)/python -m compileall -qq -j 0 -x '/tests?/' $(VENV)/lib src || true
+endef

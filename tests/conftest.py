@@ -29,6 +29,8 @@ _OWN = tempfile.mkdtemp(prefix="ethogram-tests-")
 for _name in ("XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_STATE_HOME", "ETHOGRAM_HOOK_DIR"):
     os.environ[_name] = os.path.join(_OWN, _name.lower())  # noqa: PTH118
 atexit.register(shutil.rmtree, _OWN, ignore_errors=True)
+# As in commands: threads of NumPy's linear algebra spin while they wait, and workers use all cores anyway.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 
 @pytest.fixture(autouse=True)

@@ -8,6 +8,7 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -26,14 +27,23 @@ from markdown_blocks import (
     links_of,
     pages,
 )
+from warm_program import warm_program
 
 TESTED = ("python", "yaml", "json", "jsonl", *SHELLS)
 SKIPPED_AT_MOST = 0.10
 
 
+@pytest.fixture(scope="session")
+def warm() -> Iterator[Path]:
+    with warm_program(shell_environment()) as folder:
+        yield folder
+
+
 @pytest.mark.parametrize("page", pages(), ids=lambda page: str(page.relative_to(ROOT)))
-def test_the_code_and_commands_of_a_page_run_from_top_to_bottom(page, tmp_path, monkeypatch):
+def test_the_code_and_commands_of_a_page_run_from_top_to_bottom(page, warm, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    # The README with the program as it is installed.
+    environment = shell_environment(*([] if page.name == "README.md" else [warm]))
     if (ROOT / "examples").is_dir():
         shutil.copytree(ROOT / "examples", tmp_path / "examples")
     names: dict[str, object] = {"__name__": "__page__"}
@@ -46,7 +56,7 @@ def test_the_code_and_commands_of_a_page_run_from_top_to_bottom(page, tmp_path, 
         if block.language == "python":
             run_python(block, names)
         elif block.language in SHELLS:
-            run_shell(block, tmp_path)
+            run_shell(block, tmp_path, environment)
 
 
 @pytest.mark.parametrize("block", blocks("yaml"), ids=str)
@@ -133,14 +143,14 @@ def run_python(block: Block, names: dict[str, object]) -> None:
     exec(code, names)
 
 
-def run_shell(block: Block, folder: Path) -> None:
+def run_shell(block: Block, folder: Path, environment: dict[str, str]) -> None:
     commands = commands_of(block.text)
     assert commands, f"{block}: no line starts with '$ ', so nothing would ever be run"
     for command in commands:
         done = subprocess.run(
             ["bash", "-c", command.line],
             cwd=folder,
-            env=shell_environment(),
+            env=environment,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             encoding="utf-8",
@@ -152,8 +162,10 @@ def run_shell(block: Block, folder: Path) -> None:
         assert is_shown_in(command.output, done.stdout), text
 
 
-def shell_environment() -> dict[str, str]:
-    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
+def shell_environment(*programs: Path) -> dict[str, str]:
+    path = os.pathsep.join(
+        [*map(str, programs), str(Path(sys.executable).parent), os.environ.get("PATH", "")]
+    )
     # From a clone: the benchmarks are not installed.
     return {
         **os.environ,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 import subprocess
 import sys
@@ -25,6 +26,8 @@ from small import BOTH, GONE, HOT, WARM, message, turns, warm_messages, write_pa
 from strategies import KINDS, random_case
 
 CASES = 25
+GROWN, SUBJECTS = ((5_000, 9_000), 2) if os.environ.get("ETHOGRAM_TESTS") == "long" else ((2_500, 4_500), 1)
+"""Events between which the state must not grow, and of how many subjects."""
 START = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
 
@@ -75,8 +78,8 @@ def test_two_watches_of_the_same_say_the_same():
 
 
 @lru_cache(maxsize=4)
-def library_events(count: int, subjects: int = 1, seed: int = 1) -> list[Event]:
-    """Events that give every shipped pattern something to look at."""
+def library_events(count: int, subjects: int = 1, seed: int = 1, pace: int = 1) -> list[Event]:
+    """Events that give every shipped pattern something to look at; the more pace, the further apart."""
     rng, at, events = random.Random(seed), START, []
     library = load_patterns(any_status=True)
     used = {name for program in library.programs for name in names_used(program)}
@@ -92,7 +95,7 @@ def library_events(count: int, subjects: int = 1, seed: int = 1) -> list[Event]:
         "DIS_INVALIDATE",
     ]
     for k in range(count):
-        at += timedelta(seconds=rng.choice((1, 20, 300, 7200)))
+        at += timedelta(seconds=pace * rng.choice((1, 20, 300, 7200)))
         readings: dict[str, Any] = {name: round(rng.random(), 2) for name in rng.sample(numbers, 16)}
         readings |= {name: rng.choice("abc") for name in rng.sample(categories, 2)}
         readings |= {name: rng.random() for name in indicators if rng.random() < 0.1}
@@ -324,11 +327,11 @@ def test_state_of_another_version_starts_empty_and_says_so(tmp_path):
 
 @pytest.mark.parametrize("name", [file.name for file in load_patterns(any_status=True)])
 def test_state_does_not_grow_with_the_history(name: str):
-    library, events = load_patterns([name]), library_events(9_000, subjects=2)
+    library, events = load_patterns([name]), library_events(GROWN[1], SUBJECTS, pace=2 // SUBJECTS)
     watch, sizes = Watch(library), []
     for k, event in enumerate(events, 1):
         watch.observe(event)
-        if k in (5_000, 9_000):
+        if k in GROWN:
             sizes.append(len(json.dumps(watch.save())))
     # Numbers get longer, and how much lies within a limit varies; a list that grew would more than double.
     assert sizes[1] < 1.25 * sizes[0]

@@ -2,32 +2,21 @@
 
 from __future__ import annotations
 
+import io
 import json
-import subprocess
-import sys
+from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-PATTERNS = ("copied_text", "repeated_pressure")
-SPAM = "Join our wonderful group of friends today and bring everybody you know with you"
-WATCH = """
-import json, sys
-import ethogram
+from ethogram import Watch
+from ethogram.cli.main import main
 from ethogram.ingest import read_events
 from ethogram.patterns.library import load_patterns
 
-watch = ethogram.Watch(load_patterns({patterns!r}))
-found = {{}}
-for event in read_events([sys.argv[1]]).events:
-    for one in watch.observe(event):
-        found[one.id] = one
-for one in (*watch.flush(), *watch.open()):
-    found[one.id] = one
-for one in found.values():
-    print(json.dumps(one.to_dict()))
-"""
+PATTERNS = ("copied_text", "repeated_pressure")
+SPAM = "Join our wonderful group of friends today and bring everybody you know with you"
 
 
 def messages() -> list[dict[str, Any]]:
@@ -46,10 +35,19 @@ def messages() -> list[dict[str, Any]]:
     ]  # fmt: skip
 
 
-def ran(*command: str) -> str:
-    done = subprocess.run([*command], capture_output=True, text=True, timeout=120, check=False)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+def ran(*args: str) -> str:
+    out = io.StringIO()
+    with redirect_stdout(out):
+        assert main(args) == 0
+    return out.getvalue()
+
+
+def watched(forum: Path) -> list[tuple[Any, ...]]:
+    """What a watch has told of each detection last."""
+    watch = Watch(load_patterns(list(PATTERNS)))
+    told = [one for event in read_events([str(forum)]).events for one in watch.observe(event)]
+    last = {one.id: one for one in (*told, *watch.flush(), *watch.open())}
+    return detections("".join(json.dumps(one.to_dict()) + "\n" for one in last.values()))
 
 
 def detections(told: str) -> list[tuple[Any, ...]]:
@@ -74,11 +72,11 @@ def chosen() -> list[str]:
 
 
 def analysed(forum: Path) -> list[tuple[Any, ...]]:
-    return detections(ran(sys.executable, "-m", "ethogram", "analyze", str(forum), "--json", *chosen()))
+    return detections(ran("analyze", str(forum), "--json", *chosen()))
 
 
 def test_all_ways_find_the_same(forum: Path, tmp_path: Path):
-    expected = detections(ran(sys.executable, "-c", WATCH.format(patterns=list(PATTERNS)), str(forum)))
+    expected = watched(forum)
     assert {(one[1], one[2]) for one in expected} == {
         ("repeated_pressure", "kim"),
         *(("copied_text", f"bot{k}") for k in range(7)),
@@ -90,17 +88,17 @@ def test_all_ways_find_the_same(forum: Path, tmp_path: Path):
     assert swarm[0] in {one[0] for one in copies}
     assert sorted(swarm[-1]) == sorted({event for one in copies for event in one[-1]})
     store = str(tmp_path / "events.db")
-    ran(sys.executable, "-m", "ethogram", "store", "import", str(forum), "--store", store, "--keep-text")
-    swept = ran(sys.executable, "-m", "ethogram", "sweep", "--store", store, "--json", *chosen(),
+    ran("store", "import", str(forum), "--store", store, "--keep-text")
+    swept = ran("sweep", "--store", store, "--json", *chosen(),
                 "--as-of", "2026-03-01T10:35:00Z")  # fmt: skip
     assert detections(swept) == whole
-    kept = ran(sys.executable, "-m", "ethogram", "store", "detections", "--store", store, "--json")
+    kept = ran("store", "detections", "--store", store, "--json")
     assert detections(kept) == expected  # the store has each member's own
 
 
 def test_a_store_without_texts_is_told(forum: Path, tmp_path: Path):
     store = str(tmp_path / "bare.db")
-    ran(sys.executable, "-m", "ethogram", "store", "import", str(forum), "--store", store)
-    swept = ran(sys.executable, "-m", "ethogram", "sweep", "--store", store, "--json", *chosen(),
+    ran("store", "import", str(forum), "--store", store)
+    swept = ran("sweep", "--store", store, "--json", *chosen(),
                 "--as-of", "2026-03-01T10:35:00Z")  # fmt: skip
     assert json.loads(swept.splitlines()[-1])["without_text"] == ["copied_text", "repeated_pressure"]

@@ -14,47 +14,54 @@ from typing import Any
 
 import pytest
 
-from agreement import differences, plain_reading, product
+from agreement import differences, plain_reading, product, row_of
 from ethogram.language.ast import Compare, Measure, Number, Pattern, Signal, Threshold
 from ethogram.models import EPOCH, Event
+from live_cases import live_detections
 from strategies import KINDS, MEASURES, Case, constructs, near_miss, random_case
 
-CASES = 400 if os.environ.get("ETHOGRAM_TESTS") == "long" else 90
-"""Of each kind of shape and of each measure; each is followed by a near miss."""
+CASES, CHUNKED = (400, 250) if os.environ.get("ETHOGRAM_TESTS") == "long" else (90, 30)
+"""Of each kind of shape and of each measure; each is followed by a near miss, and the first are also watched
+in chunks."""
 CHECKED = ("live", "columns", "lines")
+"""Engines, and columns of lines that were never events."""
 LINES = 3
 """Of so many cases one is also checked as lines."""
-"""Engines, and columns of lines that were never events; `test_chunks.py` checks histories cut into chunks."""
 
 
-def check(case: Case, seed: int = 0) -> bool:
+def check(case: Case, seed: int = 0, *, chunked: bool = False) -> bool:
     """Whether the case fires, after making sure that the engines agree."""
     theirs, insufficient = plain_reading(case)
     for engine in CHECKED if seed % LINES == 0 else CHECKED[:2]:
         ours, lacking = product(case, engine)
         assert differences(ours, theirs) == [], (engine, case)
         assert lacking == insufficient, (engine, case)
+    if chunked:
+        # Saved and loaded in a few places, or after every event.
+        size, rng = len(case.events) + 1, random.Random(seed)
+        cuts = rng.sample(range(size), min(size, rng.choice((1, 2, 2, 5, 40))))
+        ours = [row_of(detection) for detection in live_detections(case, cuts=cuts)]
+        assert differences(ours, theirs) == [], (cuts, case)
     return bool(theirs)
+
+
+def check_all(**options: str) -> None:
+    fired = 0
+    for seed in range(CASES):
+        case = random_case(seed, **options)
+        fired += check(case, seed, chunked=seed < CHUNKED)
+        check(near_miss(case, random.Random(seed)), seed + 1)
+    assert fired >= 0.3 * CASES, f"only {fired} of {CASES} cases fire: the test says too little"
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_engines_agree_with_the_plain_reading(kind: str):
-    fired = 0
-    for seed in range(CASES):
-        case = random_case(seed, kind)
-        fired += check(case, seed)
-        check(near_miss(case, random.Random(seed)), seed + 1)
-    assert fired >= 0.3 * CASES, f"only {fired} of {CASES} cases fire: the test says too little"
+    check_all(kind=kind)
 
 
 @pytest.mark.parametrize("measure", MEASURES)
 def test_every_measure_means_what_the_plain_reading_says(measure: str):
-    fired = 0
-    for seed in range(CASES):
-        case = random_case(seed, measure=measure)
-        fired += check(case, seed)
-        check(near_miss(case, random.Random(seed)), seed + 1)
-    assert fired >= 0.3 * CASES, f"only {fired} of {CASES} cases fire: the test says too little"
+    check_all(measure=measure)
 
 
 def test_every_construct_occurs_among_the_cases():

@@ -3,31 +3,37 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 import threading
-from pathlib import Path
+from collections.abc import Callable
 
 import pytest
 
+from ethogram.cli.main import main
 from ethogram.files import write_whole
 from small import GONE, HOT, turns, write_events, write_patterns
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="RLIMIT_FSIZE stands for a full disk")
-LIMITED = """
-import resource, sys
-resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[1]), int(sys.argv[1])))
-from ethogram.cli.main import main
-sys.exit(main(sys.argv[2:]))
-"""
+Run = Callable[..., tuple[int, str]]
 
 
-def run(folder: Path, *args: str, room: int) -> subprocess.CompletedProcess[str]:
+@pytest.fixture
+def run(folder, monkeypatch, capsys) -> Run:
     """A command that may write no file longer than so many bytes, as on a disk with no more room."""
-    # The cache of patterns would be cut short, too; it is not what is looked at.
-    environment = {**os.environ, "XDG_CACHE_HOME": str(folder / "cache"), "PYTHONDONTWRITEBYTECODE": "1"}
-    command = [sys.executable, "-c", LIMITED, str(room), *args]
-    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    resource = pytest.importorskip("resource")
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    # The cache of patterns would be cut short, too, and compiled code; neither is what is looked at.
+    monkeypatch.setenv("XDG_CACHE_HOME", str(folder / "cache"))
+    monkeypatch.setattr("sys.dont_write_bytecode", True)
+    monkeypatch.chdir(folder)
+
+    def limited(*args: str, room: int) -> tuple[int, str]:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (room, before[1]))
+        try:
+            return main(args), capsys.readouterr().err
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+    return limited
 
 
 @pytest.fixture
@@ -55,36 +61,36 @@ COMMANDS = {
 }
 
 
-def test_a_lock_that_does_not_fit_stays_as_it_was(folder):
+def test_a_lock_that_does_not_fit_stays_as_it_was(folder, run):
     args = ["patterns", "lock", "--folder", "patterns"]
-    assert run(folder, *args, room=1_000_000).returncode == 0
+    assert run(*args, room=1_000_000)[0] == 0
     (lock,) = [path for path in (folder / "patterns").iterdir() if path.suffix != ".yaml"]
     before = lock.read_text()
     write_patterns(folder / "patterns", GONE)
-    done = run(folder, *args, room=60)
-    assert done.returncode == 2, done.stderr
+    code, errors = run(*args, room=60)
+    assert code == 2, errors
     assert lock.read_text() == before
     assert len(list((folder / "patterns").iterdir())) == 3
 
 
 @pytest.mark.parametrize("name", COMMANDS)
 @pytest.mark.parametrize("before", [None, "the page before"])
-def test_a_full_disk_leaves_the_file_before_or_none(folder, name, before):
+def test_a_full_disk_leaves_the_file_before_or_none(folder, run, name, before):
     target = folder / "out" / "file"
     if before is not None:
         target.write_text(before)
-    done = run(folder, *COMMANDS[name], room=60)
-    assert done.returncode == 2, done.stderr
-    assert "File too large" in done.stderr
-    assert "Traceback" not in done.stderr
+    code, errors = run(*COMMANDS[name], room=60)
+    assert code == 2, errors
+    assert "File too large" in errors
+    assert "Traceback" not in errors
     assert [path.name for path in (folder / "out").iterdir()] == ([] if before is None else ["file"])
     assert before is None or target.read_text() == before
 
 
-def test_with_room_the_same_commands_write_all_of_it(folder):
+def test_with_room_the_same_commands_write_all_of_it(folder, run):
     for name, args in COMMANDS.items():
-        done = run(folder, *args, room=100_000_000)
-        assert done.returncode == 0, done.stderr
+        code, errors = run(*args, room=100_000_000)
+        assert code == 0, errors
         if "--html" in args:
             assert (folder / "out" / "file").read_text().rstrip().endswith("</html>"), name
     assert len(list((folder / "out").iterdir())) > 1

@@ -1,4 +1,5 @@
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.List;
 import org.neo4j.configuration.GraphDatabaseSettings;
 import org.neo4j.configuration.connectors.BoltConnector;
@@ -17,6 +18,8 @@ public class Launcher {
                 .setConfig(BoltConnector.listen_address, address)
                 .setConfig(BoltConnector.advertised_address, address)
                 .setConfig(HttpConnector.enabled, false)
+                // Each test empties the database: that is no reason to plan all queries anew.
+                .setConfig(GraphDatabaseSettings.cypher_min_replan_interval, Duration.ofDays(1))
                 .setConfig(GraphDatabaseSettings.auth_enabled, options.contains("auth"))
                 .setConfig(GraphDatabaseSettings.read_only_database_default, options.contains("read_only"))
                 .build();

@@ -77,7 +77,10 @@ examples:
 
 @pytest.fixture(scope="module")
 def spark() -> Iterator[Any]:
-    started = session("local[2]")
+    with pytest.MonkeyPatch.context() as patch:
+        # It lives for a minute: to optimise its code takes longer than to run it.
+        patch.setenv("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+        started = session("local[2]")
     started.conf.set("spark.sql.shuffle.partitions", "3")
     yield started
     started.stop()
