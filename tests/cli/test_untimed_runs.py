@@ -52,8 +52,8 @@ def test_a_store_without_times_has_none_in_json(tmp_path: Path, capsys: pytest.C
     path, store = write(tmp_path / "run.json", FAILING), str(tmp_path / "s.db")
     assert main(["store", "import", path, "--store", store, "--keep-text"]) == 0
     capsys.readouterr()
-    for command in ("sweep", "detections"):
-        found = [item for item in records(capsys, command, "--store", store) if item["record"] == "detection"]
+    for command in (("sweep",), ("store", "detections")):
+        found = [item for item in records(capsys, *command, "--store", store) if item["record"] == "detection"]
         assert len(found) == 2
         assert {item["opened_at"] for item in found} == {None}
 
