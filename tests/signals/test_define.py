@@ -6,6 +6,7 @@ from ethogram import registry
 from ethogram.errors import BadUsage, EthogramError
 from ethogram.models import Event
 from ethogram.signals.base import lookup, make, signal
+from ethogram.signals.measurer import Measurer
 from ethogram.signals.options import Options
 
 
@@ -100,7 +101,10 @@ def test_a_signal_that_fails_is_told_with_its_name_and_the_event():
             return 1.0
 
     event = Event.sample(id="e7")
+    fails = make(broken, "broken", (0, 1))
     with pytest.raises(EthogramError, match="signal 'broken' failed at event 'e7': ZeroDivisionError"):
-        make(broken, "broken", (0, 1)).step(event, None, Options())
+        Measurer(signals=(fails,)).measure(event)
+    with pytest.raises(EthogramError, match="signal 'broken' failed at event 'e7': ZeroDivisionError"):
+        fails.value(event, Options())
     with pytest.raises(EthogramError, match="signal 'no_state' failed at event 'e7': TypeError"):
-        make(NoState, "no_state", (0, 1)).step(event, None, Options())
+        Measurer(signals=(make(NoState, "no_state", (0, 1)),)).measure(event)

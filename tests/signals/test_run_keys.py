@@ -233,6 +233,7 @@ def test_no_sign_keeps_a_rule_from_a_text_it_would_change():
         ),
     )
     parts = (*parts, "/tmp/", "Tmp", "temp_", "%temp%\\", ".log", ".OUT", "\u212a", ".loc\u212a")
+    parts = (*parts, "template", "$TMPDIR/", "\\Temp\\", "/var/folders/", "/dev/shm/", "/VAR/tmp/", "\u0130")
     for _ in range(20_000):
         text = "".join(rng.choices(parts, k=rng.randint(1, 7)))
         put = normalization._TEMPORARY.sub(normalization._temporary, text)

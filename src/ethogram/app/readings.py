@@ -235,10 +235,10 @@ def text_signals(settings: Settings, *, keep_text: bool) -> TextSignals | None:
         bare = without_steps(replace(event, text=None, attributes=kept))
         found = []
         for signal in signals:
-            value, _ = signal.step(event, None, options)
+            value = signal.value(event, options)
             if signal.name in event.readings or value is None or isinstance(value, Unmeasured):
                 continue
-            if signal.step(bare, None, options)[0] != value:
+            if signal.value(bare, options) != value:
                 marked = f"#{stable_hash(value)[:16]}" if isinstance(value, str) else value
                 found.append(Reading(signal.name, marked, signal.scorer))
         return tuple(found)

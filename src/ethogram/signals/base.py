@@ -127,6 +127,13 @@ class Signal:
             return False
         return self.kinds_by is None or kind in self.kinds_by(options)
 
+    def value(self, event: Event, options: Options) -> Any:
+        """What it measures at an event by itself, without a state; an error names signal and event."""
+        try:
+            return self.step(event, None, options)[0]
+        except Exception as error:
+            raise signal_error(self.name, event, error) from error
+
     @cached_property
     def limits(self) -> tuple[float, float] | None:
         """The lowest and highest value of a number."""
@@ -195,7 +202,7 @@ def make(
         state = {"scope": "run", "max_state_bytes": len("null"), "keeps": name} | state
         state["summary"], state["summarize"] = summarize.__name__, _with_options(summarize)
     state["kinds"] = None if kinds is None else frozenset(kinds)
-    built = Signal(name, description, allowed, cost, version, _step_of(name, made), **more, **state)
+    built = Signal(name, description, allowed, cost, version, _step_of(made), **more, **state)
     # As functools.wraps does, so that a clash of two names can say where each was written.
     vars(built).update(__module__=made.__module__, __qualname__=made.__qualname__)
     return built
@@ -298,42 +305,37 @@ def _state_of(name: str, made: Any) -> Mapping[str, Any]:
     }
 
 
-def _step_of(name: str, made: Callable[..., Any]) -> Step:
+def _step_of(made: Callable[..., Any]) -> Step:
     """The step of a signal, which may take `options` and `call` or not, and has a state if it is a class."""
     has_state = isinstance(made, type)
     measure = made().measure if has_state else made
-    takes_options, takes_call = _takes(measure, "options"), _takes(measure, "call")
-
-    def apply(event: Event, state: State, options: Options, call: Any) -> Any:
-        # Written out, since this is called for every signal of every event.
-        if takes_call:
-            if not takes_options:
-                return measure(event, state, call=call) if has_state else measure(event, call=call)
-            if has_state:
-                return measure(event, state, call=call, options=options)
-            return measure(event, call=call, options=options)
-        if takes_options:
-            return measure(event, state, options=options) if has_state else measure(event, options=options)
-        return measure(event, state) if has_state else measure(event)
-
-    def step(event: Event, state: State, options: Options, call: Any = None) -> tuple[Any, State]:
-        try:
-            value = apply(event, state, options, call)
-            if not has_state:
-                return value, None
-            value, moved = value
-        except Exception as error:
-            raise _signal_error(name, event, error) from error
-        return value, moved
-
-    return step
+    takes = _takes(measure, "options"), _takes(measure, "call")
+    # Chosen once, since a step is taken for every signal of every event.
+    if has_state:
+        return {
+            (False, False): lambda event, state, options, call=None: measure(event, state),
+            (True, False): lambda event, state, options, call=None: measure(event, state, options=options),
+            (False, True): lambda event, state, options, call=None: measure(event, state, call=call),
+            (True, True): lambda event, state, options, call=None: measure(
+                event, state, call=call, options=options
+            ),
+        }[takes]
+    return {
+        (False, False): lambda event, state, options, call=None: (measure(event), None),
+        (True, False): lambda event, state, options, call=None: (measure(event, options=options), None),
+        (False, True): lambda event, state, options, call=None: (measure(event, call=call), None),
+        (True, True): lambda event, state, options, call=None: (
+            measure(event, call=call, options=options),
+            None,
+        ),
+    }[takes]
 
 
 def _with_options(made: Callable[..., Any]) -> Callable[[Any, Options], Any]:
     return made if _takes(made, "options") else lambda call, options: made(call)
 
 
-def _signal_error(name: str, event: Event, error: Exception) -> EthogramError:
+def signal_error(name: str, event: Event, error: Exception) -> EthogramError:
     """The error, naming the signal and the event."""
     if isinstance(error, EthogramError):
         return error

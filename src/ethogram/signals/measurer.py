@@ -14,7 +14,7 @@ from .. import registry
 from ..errors import BadUsage
 from ..models import Event, Value
 from .agent.step import NONE, pair
-from .base import MAX_TEXTS, STEPS, Signal, State, Unmeasured, checked, lookup
+from .base import MAX_TEXTS, STEPS, Signal, State, Unmeasured, checked, lookup, signal_error
 from .options import Options
 
 if TYPE_CHECKING:
@@ -142,38 +142,42 @@ class Measurer:
             moved.append(("run", CALLS, state))
         readings: dict[str, Value] = {}
         scorers: dict[str, str] = {}
-        for signal, name, scope, keeps, start, together, step, summary in about.parts:
-            own = NO_SLOTS if scope is None else slots[scope]
-            if own is None or (scope is None and name in supplied):
-                continue
-            if together is not None:
-                if (values := shared.get(keeps)) is None:
-                    before = own.get(keeps, start)
-                    values, state = together(event, before, options)
-                    shared[keeps] = values
-                    if scope is not None and state is not before:
-                        moved.append((scope, keeps, state))
-                value = values.get(name)
-            elif scope is None:
-                value, _ = step(event, None, options)
-            else:
-                before = own.get(keeps, start)
-                if summary:
-                    value, state = step(event, before, options, calls.get(summary))
+        name = ""
+        try:
+            for signal, name, scope, keeps, start, together, step, summary in about.parts:
+                own = NO_SLOTS if scope is None else slots[scope]
+                if own is None or (scope is None and name in supplied):
+                    continue
+                if together is not None:
+                    if (values := shared.get(keeps)) is None:
+                        before = own.get(keeps, start)
+                        values, state = together(event, before, options)
+                        shared[keeps] = values
+                        if scope is not None and state is not before:
+                            moved.append((scope, keeps, state))
+                    value = values.get(name)
+                elif scope is None:
+                    value, _ = step(event, None, options)
                 else:
-                    value, state = step(event, before, options)
-                if state is not before:
-                    moved.append((scope, keeps, state))
-            if value is None or name in supplied:
-                continue
-            if isinstance(value, Unmeasured):
-                reasons.append((name, value.reason))
-                continue
-            if event is original:
-                # One copy, which later signals see the readings of earlier ones on.
-                readings, scorers = dict(supplied), dict(event.scorers)
-                event = event.read_as(readings, scorers)
-            readings[name], scorers[name] = checked(signal, value, event), signal.scorer
+                    before = own.get(keeps, start)
+                    if summary:
+                        value, state = step(event, before, options, calls.get(summary))
+                    else:
+                        value, state = step(event, before, options)
+                    if state is not before:
+                        moved.append((scope, keeps, state))
+                if value is None or name in supplied:
+                    continue
+                if isinstance(value, Unmeasured):
+                    reasons.append((name, value.reason))
+                    continue
+                if event is original:
+                    # One copy, which later signals see the readings of earlier ones on.
+                    readings, scorers = dict(supplied), dict(event.scorers)
+                    event = event.read_as(readings, scorers)
+                readings[name], scorers[name] = checked(signal, value, event), signal.scorer
+        except Exception as error:
+            raise signal_error(name, event, error) from error
         if slots:
             self._keep(original, slots, moved)
         for name, reason in reasons:

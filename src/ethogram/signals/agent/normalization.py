@@ -53,7 +53,9 @@ _DIGITS_AND_SPACE = b"0123456789 \t\r\n"
 _TAKEN_FOR_ASCII = ("\u212a", "\u017f", "\u0130", "\u0131")
 """Letters beyond ASCII that match k, s or i when case is ignored."""
 _FILE_SIGNS = (".tmp", ".log", ".out", ".bak", ".pid", ".lock", ".swp")
-_TEMPORARY_SIGNS = ("tmp", "temp", "/var/folders", "/dev/shm", *_FILE_SIGNS[1:])
+_NAME_SIGNS = ("tmp", "temp", "/var/folders", "/dev/shm")
+# Of the names in lower case; many a text has the word template.
+_NAME_SIGN = Rule(r"te?mp(?:[/\\%]|dir|[_-]?\w{0,60}\d)|/var/folders|/dev/shm")
 
 
 @lru_cache(maxsize=1024)
@@ -69,10 +71,12 @@ def cleaned(text: str, strength: str = "medium") -> str:
     """
     text = without_colour(text)
     lowered = "" if strength == "low" else text.lower()
-    if lowered and has_sign(text, _TEMPORARY_SIGNS, lowered):
+    if lowered:
         # The pattern of files is slow, and few texts need it.
-        rule = _TEMPORARY if has_sign(text, _FILE_SIGNS, lowered) else _TEMPORARY_NAME
-        text = rule.sub(_temporary, text)
+        if has_sign(text, _FILE_SIGNS, lowered):
+            text = _TEMPORARY.sub(_temporary, text)
+        elif has_sign(text, _NAME_SIGNS, lowered) and _NAME_SIGN.search(lowered):
+            text = _TEMPORARY_NAME.sub(_temporary, text)
     if _SIGN.search(text) or (not text.isascii() and _OTHER_DIGIT.search(text)):
         text = _LOW.sub(_label, text) if strength == "low" else _LONG.sub("N", _MEDIUM.sub(_label, text))
     if "pid" in lowered:

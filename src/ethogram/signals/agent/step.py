@@ -11,7 +11,6 @@ from ...models import Event
 from ...models.arguments import command_in, path_in
 from ...models.constants import MAX_ERROR, MAX_RESULT
 from ...models.slotted import dataclass
-from ..base import remember_last
 from ..options import Options
 from .normalization import short_hash
 
@@ -47,12 +46,21 @@ class Step:
         return self.error is not None or self.exit_code not in (None, 0)
 
 
+_newest: tuple[Mapping[str, Any], bool, Step] | None = None
+"""The step that was read last, with its attributes: several signals read the same one."""
+
+
 def read_step(event: Event) -> Step | None:
     """Return the step of an event; None where it is neither a call nor a result."""
-    return _read(event.attributes, event.kind == "action") if event.kind in ("action", "result") else None
+    global _newest
+    if (kind := event.kind) not in ("action", "result"):
+        return None
+    attributes, is_call, known = event.attributes, kind == "action", _newest
+    if known is None or known[0] is not attributes or known[1] is not is_call:
+        known = _newest = (attributes, is_call, _read(attributes, is_call))
+    return known[2]
 
 
-@remember_last
 def _read(attributes: Mapping[str, Any], is_call: bool) -> Step:
     get = attributes.get
     arguments = _arguments(get("arguments"))
