@@ -237,7 +237,7 @@ ROWS = (
         measure.kernel,
         faster("ours", "Python loop", wall),
         (10, 25),
-        "half of the time is spent on the two shapes with windows, a quarter on the evidence",
+        "a third of the time is spent on the two shapes with windows, a third on the evidence",
     ),
     Row("the same, against DuckDB", measure.kernel, faster("ours", "DuckDB", wall), (12, 15)),
     Row("the same, against Polars", measure.kernel, faster("ours", "Polars", wall), (6, 12)),
@@ -279,7 +279,7 @@ ROWS = (
         measure.subjects,
         Figure(spread, SPREAD),
         (1.5, 1.1),
-        "a million different subjects and targets are texts that have to be read and numbered",
+        "a million different subjects are texts that have to be read and numbered",
     ),
     Row(
         "cost of an event in `Watch.observe`, histories of 100 to 100,000 events",

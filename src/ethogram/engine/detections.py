@@ -118,11 +118,11 @@ def readings_of(event: Event, condition: Expr | None) -> Mapping[str, Value]:
     if condition is None:
         return {}
     names, indicators = _names(condition)
-    readings = ((name, event.readings.get(name)) for name in names)
+    read = event.readings.get
     return {
         name: value
-        for name, value in readings
-        if value is not None and not (value == 0 and name in indicators)
+        for name in names
+        if (value := read(name)) is not None and not (value == 0 and name in indicators)
     }
 
 

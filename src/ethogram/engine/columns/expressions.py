@@ -20,7 +20,6 @@ from .numbers import (
     as_floats,
     between,
     millionths_of,
-    pieces,
     side,
 )
 from .table import Column, Floats, Ints, Mask, fixed
@@ -119,15 +118,6 @@ class Reader:
         return Reader(
             self.histories, self.cap, rows if self.rows is None else self.rows[rows], chain, results
         )
-
-    def in_long(self, events: int) -> Reader:
-        """A reader at the positions of histories with so many events, or at all where most are in such."""
-        here = self.histories
-        long = here.lengths >= events
-        lengths = here.lengths[long]
-        if int(lengths.sum()) > MANY * here.size:
-            return self
-        return Reader(here, self.cap, pieces(here.starts[long], lengths))
 
     @property
     def positions(self) -> Ints:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...language.program import ThresholdProgram
-from .expressions import Reader, least
+from .expressions import MANY, Reader, least
 from .numbers import pieces
 from .table import Ints
 
@@ -23,9 +23,12 @@ class Episodes:
 def episodes(body: ThresholdProgram, reader: Reader) -> Episodes:
     """The episodes of a threshold."""
     here = reader.histories
-    some = reader.in_long(least(body.when))
-    opens = np.flatnonzero(some.holds(body.when))
-    opens = opens if some.rows is None else some.rows[opens]
+    long = here.lengths >= least(body.when)
+    if int(here.lengths[long].sum()) > MANY * here.size:
+        opens = np.flatnonzero(reader.holds(body.when))
+    else:
+        opens = pieces(here.starts[long], here.lengths[long])
+        opens = opens[Reader(here, reader.cap, opens).holds(body.when)]
     if not len(opens):
         return Episodes(opens, opens)
     clears = _clears(body, reader, opens)
