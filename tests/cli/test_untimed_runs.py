@@ -53,7 +53,9 @@ def test_a_store_without_times_has_none_in_json(tmp_path: Path, capsys: pytest.C
     assert main(["store", "import", path, "--store", store, "--keep-text"]) == 0
     capsys.readouterr()
     for command in (("sweep",), ("store", "detections")):
-        found = [item for item in records(capsys, *command, "--store", store) if item["record"] == "detection"]
+        found = [
+            item for item in records(capsys, *command, "--store", store) if item["record"] == "detection"
+        ]
         assert len(found) == 2
         assert {item["opened_at"] for item in found} == {None}
 
