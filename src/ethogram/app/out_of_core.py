@@ -29,6 +29,7 @@ from ..models import EPOCH, Detection, Event
 from ..models.slotted import dataclass, field, replace
 from ..patterns.catalogue import load_vocabulary
 from ..patterns.library import Library
+from ..signals import Measurer, Options
 from ..signals.measurer import MAX_REASONS, OTHER
 from .jobs import are_ours, in_turn, usable_cores
 from .readings import (
@@ -227,8 +228,9 @@ def prepared(buckets: BucketFolder, job: Job) -> Iterator[tuple[Job, Sequence[Pa
     """
     measurer = measurer_of(job.measuring, job.settings, job.known)
     unused = Counter[tuple[str, str]]()
+    across = Measurer(beyond_subjects(job.measuring), Options.of(job.settings))
     silent = buckets.fields is not None and not any(
-        measurer.needs(buckets.kinds, buckets.fields, buckets.readings).values()
+        across.needs(buckets.kinds, buckets.fields, buckets.readings).values()
     )
     if silent or job.known.issuperset(beyond_subjects(job.measuring)):
         yield job, buckets.paths, unused, Counter()
