@@ -14,6 +14,7 @@ from ..engine.detect import Part, Whole, find_part
 from ..ingest import Gathered, OnDisk
 from ..ingest.batch import EventSequence, Unknown
 from ..ingest.ordering import by_order
+from ..ingest.processes import in_turn, usable_cores
 from ..ingest.spill import (
     BucketFolder,
     Buckets,
@@ -31,8 +32,8 @@ from ..patterns.catalogue import load_vocabulary
 from ..patterns.library import Library
 from ..signals import Measurer, Options
 from ..signals.measurer import MAX_REASONS, OTHER
-from .jobs import are_ours, in_turn, usable_cores
 from .readings import (
+    are_ours,
     beyond_subjects,
     judged,
     lone_scorer,

@@ -109,6 +109,11 @@ def names_by_kind(program: Program) -> dict[type[Expr], tuple[str, ...]]:
     return {kind: (*named(parts, kind), *program.group_by) for kind in (Signal, Indicator, Attribute)}
 
 
+def are_ours(programs: Iterable[Program]) -> bool:
+    """Whether other processes know all signals of these programs; those of a caller's script they do not."""
+    return all(vars(item).get("__module__", "").startswith("ethogram.") for item in plan(needed(programs)))
+
+
 def beyond_subjects(programs: Iterable[Program]) -> list[str]:
     """The signals of ours that programs name and that depend on what others did or said."""
     return [item.name for item in plan(needed(programs)) if item.scope in ("thread", *OF_ALL)]
