@@ -30,11 +30,11 @@ from ..models import EPOCH, Detection, Event
 from ..models.slotted import dataclass, field, replace
 from ..patterns.catalogue import load_vocabulary
 from ..patterns.library import Library
-from ..signals import Measurer, Options
 from ..signals.measurer import MAX_REASONS, OTHER
 from .readings import (
     are_ours,
     beyond_subjects,
+    depends_on_others,
     judged,
     lone_scorer,
     measurer_of,
@@ -229,9 +229,8 @@ def prepared(buckets: BucketFolder, job: Job) -> Iterator[tuple[Job, Sequence[Pa
     """
     measurer = measurer_of(job.measuring, job.settings, job.known)
     unused = Counter[tuple[str, str]]()
-    across = Measurer(beyond_subjects(job.measuring), Options.of(job.settings))
-    silent = buckets.fields is not None and not any(
-        across.needs(buckets.kinds, buckets.fields, buckets.readings).values()
+    silent = buckets.fields is not None and not depends_on_others(
+        job.measuring, job.settings, buckets.kinds, buckets.fields, buckets.readings
     )
     if silent or job.known.issuperset(beyond_subjects(job.measuring)):
         yield job, buckets.paths, unused, Counter()

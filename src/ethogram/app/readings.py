@@ -119,6 +119,18 @@ def beyond_subjects(programs: Iterable[Program]) -> list[str]:
     return [item.name for item in plan(needed(programs)) if item.scope in ("thread", *OF_ALL)]
 
 
+def depends_on_others(
+    programs: Sequence[Program],
+    settings: Settings,
+    kinds: Collection[str | None],
+    fields: Collection[str],
+    readings: Collection[str],
+) -> bool:
+    """Whether such a signal may have a reading of events with no other fields and readings than these."""
+    measurer = Measurer(beyond_subjects(programs), Options.of(settings))
+    return any(measurer.needs(kinds, fields, readings).values())
+
+
 def said_again(
     events: Iterable[Event], programs: Iterable[Program], settings: Settings, whose: Collection[Who]
 ) -> Copies:
