@@ -23,7 +23,14 @@ from typing import TYPE_CHECKING, Any
 from .app.analyze import load_library, moment_of
 from .app.consuming import MOST, NO_ID, Line, line_of
 from .app.out_of_core import Job, Looked, Tally, look_at_events
-from .app.readings import OF_ALL, beyond_subjects, measurer_of, only_scorers, without_steps
+from .app.readings import (
+    OF_ALL,
+    beyond_subjects,
+    depends_on_others,
+    measurer_of,
+    only_scorers,
+    without_steps,
+)
 from .app.result import Analysis, known_signals
 from .config import Settings
 from .engine.detect import LongPart
@@ -86,8 +93,7 @@ def detect(
     seen = frame.where(f"at <= timestamp_micros({micros(asked)})")
     # One look at it decides nothing that depends on the number of partitions.
     beyond = beyond_subjects(job.measuring)
-    measurer = measurer_of(job.measuring, settings)
-    if beyond and any(measurer.needs(facts.kinds, facts.fields, facts.readings).values()):
+    if depends_on_others(job.measuring, settings, facts.kinds, facts.fields, facts.readings):
         job = replace(job, known=frozenset(beyond))
         seen = _measured(seen, beyond, _Reader(rules), settings)
     looked = (

@@ -325,6 +325,35 @@ def test_an_id_that_comes_twice_leaves_columns_on_disk_to_the_lines(
     assert list(tmp_path.iterdir()) == [path]
 
 
+@pytest.mark.parametrize("timed", [True, False])
+@pytest.mark.parametrize("chunk", [300, 1_000])
+def test_lines_decoded_in_processes_are_the_same_events(
+    timed: bool, chunk: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(reader, "COLUMNS_FROM", 0)
+    monkeypatch.setattr(line_reader, "CHUNK", chunk)
+    lines = []
+    for k in range(60):
+        line: dict[str, Any] = {"subject": f"s{k % 7}", "readings": {"compassion": k / 100}}
+        line |= {"at": f"2026-01-{k // 24 + 1:02d}T{k % 24:02d}:00:00Z"} if timed else {}
+        line |= {"id": f"e{k}", "text": "x" * 700} if k % 20 == 3 else {}
+        lines.append(json.dumps(line) + ("\r\n" if k % 5 == 0 else "\n") + "\n" * (k % 9 == 0))
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(b"\xef\xbb\xbf" + "".join(lines).rstrip().encode())
+    theirs = read_events([path])
+    with gather_events([path], memory=2**30, jobs=2, folder=tmp_path) as found:
+        assert isinstance(found, OnDisk)
+        assert isinstance(found.events.buckets, ColumnBuckets)
+        assert sorted(found.events, key=lambda event: event.order) == list(theirs.events)
+    path.write_bytes(path.read_bytes() + b"\n{no event\n")
+    with pytest.raises(BadEvents) as fault:
+        read_events([path])
+    with pytest.raises(BadEvents) as ours:
+        gather_events([path], memory=2**30, jobs=2, folder=tmp_path)
+    assert ours.value.faults == fault.value.faults
+    assert list(tmp_path.iterdir()) == [path]
+
+
 # --- large ------------------------------------------------------------------------------------
 
 

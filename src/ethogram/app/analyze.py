@@ -20,7 +20,6 @@ from ..models.detection import base_pattern
 from ..patterns.catalogue import known_ranges, load_vocabulary
 from ..patterns.library import Library, load_patterns, parts_of, without_combinations
 from ..patterns.settings_check import check_patterns
-from .jobs import memory_for
 from .mute import add_excerpts, mute
 from .readings import counted_events, judged
 from .result import Analysis, known_signals, strange, summed_up, unread
@@ -69,8 +68,7 @@ def analyze(
     moment = moment_of(as_of)
     evaluate = _evaluate(evaluator, library, settings)
     now = now or datetime.now(UTC)
-    memory = memory_for(settings, jobs)
-    gathered = gathered_events(events, library, settings, skip_bad, now=now, memory=memory)
+    gathered = gathered_events(events, library, settings, skip_bad, now=now, jobs=jobs)
     try:
         analysis = analyze_gathered(
             gathered, library, as_of=moment, settings=settings, evaluate=evaluate, jobs=jobs
@@ -156,10 +154,12 @@ def gathered_events(
     *,
     now: datetime | None = None,
     memory: int | None = None,
+    jobs: int | None = None,
 ) -> Batch | OnDisk:
     """The events that were given, in order: in memory, or on disk where they need more than `memory`.
 
-    Its default is that of the settings. Times more than `settings.max_future` after `now` are refused.
+    Its default is that of the settings; `jobs` processes share events on disk. Times more than
+    `settings.max_future` after `now` are refused.
     """
     limits = Limits(**settings.limits)
     latest = latest_time(now or datetime.now(UTC), settings.max_future)
@@ -174,7 +174,8 @@ def gathered_events(
     if isinstance(events, (str, Path)):
         if (buckets := open_buckets(events)) is not None:
             return buckets
-        return gather_events([events], memory=settings.memory if memory is None else memory, **common)
+        memory = settings.memory if memory is None else memory
+        return gather_events([events], memory=memory, jobs=jobs, **common)
     if hasattr(events, "__arrow_c_stream__"):
         return read_frame(events, **common)
     if isinstance(events, (bytes, Mapping, Event)) or not isinstance(events, Iterable):

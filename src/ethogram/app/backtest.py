@@ -15,6 +15,7 @@ from ..errors import BadUsage
 from ..fields import Count, Name, Ratio, RecordStruct
 from ..ingest import Batch, OnDisk
 from ..ingest.batch import EventSequence, sequence_of
+from ..ingest.processes import in_turn, usable_cores
 from ..language.history import key_of
 from ..language.program import Program
 from ..models import Detection, Event
@@ -24,7 +25,6 @@ from ..patterns.library import Library
 from ..risk.backtest import Backtest, backtest, events_of, histories_of
 from ..store.records import Store
 from .analyze import analyze_gathered
-from .jobs import in_turn, usable_cores
 from .mute import add_excerpts
 from .readings import counted_events
 from .result import Analysis

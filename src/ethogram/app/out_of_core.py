@@ -14,6 +14,7 @@ from ..engine.detect import Part, Whole, find_part
 from ..ingest import Gathered, OnDisk
 from ..ingest.batch import EventSequence, Unknown
 from ..ingest.ordering import by_order
+from ..ingest.processes import in_turn, usable_cores
 from ..ingest.spill import (
     BucketFolder,
     Buckets,
@@ -30,9 +31,10 @@ from ..models.slotted import dataclass, field, replace
 from ..patterns.catalogue import load_vocabulary
 from ..patterns.library import Library
 from ..signals.measurer import MAX_REASONS, OTHER
-from .jobs import are_ours, in_turn, usable_cores
 from .readings import (
+    are_ours,
     beyond_subjects,
+    depends_on_others,
     judged,
     lone_scorer,
     measurer_of,
@@ -227,8 +229,8 @@ def prepared(buckets: BucketFolder, job: Job) -> Iterator[tuple[Job, Sequence[Pa
     """
     measurer = measurer_of(job.measuring, job.settings, job.known)
     unused = Counter[tuple[str, str]]()
-    silent = buckets.fields is not None and not any(
-        measurer.needs(buckets.kinds, buckets.fields, buckets.readings).values()
+    silent = buckets.fields is not None and not depends_on_others(
+        job.measuring, job.settings, buckets.kinds, buckets.fields, buckets.readings
     )
     if silent or job.known.issuperset(beyond_subjects(job.measuring)):
         yield job, buckets.paths, unused, Counter()

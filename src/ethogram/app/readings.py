@@ -109,9 +109,26 @@ def names_by_kind(program: Program) -> dict[type[Expr], tuple[str, ...]]:
     return {kind: (*named(parts, kind), *program.group_by) for kind in (Signal, Indicator, Attribute)}
 
 
+def are_ours(programs: Iterable[Program]) -> bool:
+    """Whether other processes know all signals of these programs; those of a caller's script they do not."""
+    return all(vars(item).get("__module__", "").startswith("ethogram.") for item in plan(needed(programs)))
+
+
 def beyond_subjects(programs: Iterable[Program]) -> list[str]:
     """The signals of ours that programs name and that depend on what others did or said."""
     return [item.name for item in plan(needed(programs)) if item.scope in ("thread", *OF_ALL)]
+
+
+def depends_on_others(
+    programs: Sequence[Program],
+    settings: Settings,
+    kinds: Collection[str | None],
+    fields: Collection[str],
+    readings: Collection[str],
+) -> bool:
+    """Whether such a signal may have a reading of events with no other fields and readings than these."""
+    measurer = Measurer(beyond_subjects(programs), Options.of(settings))
+    return any(measurer.needs(kinds, fields, readings).values())
 
 
 def said_again(

@@ -18,6 +18,7 @@ from ..errors import BadUsage
 from ..fields import Count, RecordStruct
 from ..ingest.batch import EventSequence
 from ..ingest.collector import latest_time
+from ..ingest.processes import in_turn, usable_cores
 from ..language.ast import Spread
 from ..language.program import Program
 from ..models import Detection, Event, format_time, micros, rank, stable_hash
@@ -30,9 +31,9 @@ from ..store import open_store
 from ..store.records import Change, Held, Store, SubjectRow, Swept, SweptDetection, Who
 from .changes import compare
 from .inside import InsideSearch
-from .jobs import are_ours, in_turn, usable_cores
 from .readings import (
     Copies,
+    are_ours,
     has_bare_steps,
     needed,
     reads_steps,

@@ -10,7 +10,6 @@ from typing import Annotated
 import click
 
 from ..app.analyze import analyze_gathered, with_excerpts
-from ..app.jobs import memory_for
 from ..app.mute import mute
 from ..app.result import Analysis
 from ..app.run_record import Run
@@ -82,7 +81,7 @@ def analyze(
 
             evaluate, settings = None, settings_for(settings, scored.scorer)
     else:
-        gathered = options.gather(library, settings, progress, memory=memory_for(settings, jobs))
+        gathered = options.gather(library, settings, progress, jobs=jobs)
     with o.held(gathered):
         events = gathered.events
         with progress.checking(

@@ -242,10 +242,10 @@ class InputOptions:
         settings: Settings,
         progress: Progress,
         *,
-        memory: int | None = None,
         multiple: int = 1,
+        jobs: int | None = None,
     ) -> Batch | OnDisk:
-        """The same, on disk where events need more than `memory` (default: as the settings say).
+        """The same; on disk where they need more memory than the settings say, or several `jobs` share them.
 
         A folder of buckets stays where it is. Others on disk are in a multiple of `multiple` buckets.
         """
@@ -254,10 +254,8 @@ class InputOptions:
 
         if len(self.paths) == 1 and (buckets := open_buckets(self.paths[0])) is not None:
             return buckets
-        memory = settings.memory if memory is None else memory
-        return self.read(
-            library.kinds, settings, progress, reader=gather_events, memory=memory, multiple=multiple
-        )
+        how: dict[str, Any] = {"memory": settings.memory, "multiple": multiple, "jobs": jobs}
+        return self.read(library.kinds, settings, progress, reader=gather_events, **how)
 
     def report_bad(self, batch: Gathered) -> None:
         """List skipped lines on standard error."""

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import BadUsage, MissingExtra
-from .column_reader import NAMES, Irregular, Sink, Words
+from .column_reader import NAMES, Irregular, Sink, Steps, Words
 from .event_columns import Coded, Column, coded
 from .event_parser import Rules
 from .table_reader import TableReader
@@ -55,7 +55,7 @@ class ArrowReader(TableReader):
         self._dictionaries: dict[str, tuple[Any, list[str]]] = {}
         """By field the last dictionary of its texts: within a row group that of each batch begins with it."""
 
-    def take(self, batches: Iterable[Any]) -> Iterator[None]:
+    def take(self, batches: Iterable[Any]) -> Steps:
         """Take in record batches, one at a time."""
         import pyarrow
 

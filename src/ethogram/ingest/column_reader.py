@@ -8,7 +8,7 @@ slower and explains every fault. What this way accepts, that one reads as the sa
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from datetime import UTC, datetime
 from itertools import chain, count, islice
 from typing import Any, Generic, NamedTuple, TypeVar
@@ -33,6 +33,8 @@ from .event_parser import (
 NAMES = ("source", "subject", "target", "reply_to", "thread", "session", "kind")
 """Fields whose texts come again and again."""
 Fields = dict[str, Column]
+Steps = Generator[None, None, None]
+"""Takes in more input at each step."""
 N = TypeVar("N", bound=np.integer[Any])
 FIRST, LAST = micros(datetime.min.replace(tzinfo=UTC)), micros(datetime.max.replace(tzinfo=UTC))
 
@@ -140,9 +142,14 @@ class ColumnReader:
         readings: dict[str, Readings],
     ) -> None:
         """Add rows: times in microseconds if there are any, other fields by name, readings by signal."""
+        self.add_checked(rows, times, self._checked(fields), readings)
+
+    def add_checked(
+        self, rows: int, times: NDArray[np.int64] | None, checked: Fields, readings: dict[str, Readings]
+    ) -> None:
+        """Add rows whose fields and readings are checked one by one, but not against other rows."""
         if self.rows + rows > self.rules.limits.events:
             raise Irregular
-        checked = self._checked(fields)
         seq = self._places(rows, checked.pop("seq", ()))
         times = self._checked_times(times, seq)
         chunk = Chunk(seq, times, checked, readings, bool(self.timed))

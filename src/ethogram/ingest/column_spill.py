@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +39,7 @@ class ColumnBuckets(BucketFolder):
         """Add the rows of a chunk, each to the bucket of its subject."""
         seq, times, fields, readings, timed = chunk
         self.total += len(seq)
+        self.timed = self.source, timed
         self.newest = max(self.newest, int(times.max()))
         self.fields |= fields.keys()
         self.readings |= readings.keys()
@@ -68,13 +70,10 @@ class ColumnBuckets(BucketFolder):
                             name: column[cut].tobytes() if isinstance(column, np.ndarray) else column[cut]
                             for name, column in own.items()
                         },
-                        {
-                            name: packed
-                            for name, column in measured.items()
-                            if (packed := _packed(column, start, end)) is not None
-                        },
                     ),
                 )
+                packed = ((name, _packed(column, start, end)) for name, column in measured.items())
+                put_piece(file, {name: own for name, own in packed if own is not None})
             start = end
 
     def flush(self) -> None:
@@ -90,13 +89,17 @@ class ColumnBuckets(BucketFolder):
         return known.codes(column) if len(known) < MOST_KNOWN else list(column)
 
 
-def read_columns(path: Path) -> EventColumns:
-    """Return the events of a bucket, in order."""
+def read_columns(path: Path, names: Collection[str] | None = None) -> EventColumns:
+    """Return the events of a bucket, in order; with `names` they need not have other fields, nor readings."""
+    bare = names is not None and "id" not in names  # ids may be made of content
     reader: ColumnReader | None = None
     numbered: dict[str, list[tuple[int, NDArray[np.int32]]]] = {}
-    for source, timed, seq, times, fields, readings in pieces_of(path):
+    pieces = pieces_of(path, skip=bare)
+    for (source, timed, seq, times, fields), readings in zip(pieces, pieces, strict=True):
         reader = reader or ColumnReader(source, Rules(Limits(), {}))
-        unpacked = {name: _unpacked(column) for name, column in readings.items()}
+        if bare:
+            fields = {name: column for name, column in fields.items() if name in {"subject", *(names or ())}}
+        unpacked = {name: _unpacked(column) for name, column in (readings or {}).items()}
         for name in [name for name, column in fields.items() if isinstance(column, bytes)]:
             codes = np.frombuffer(fields.pop(name), np.int32)
             numbered.setdefault(name, []).append((reader.rows, codes))

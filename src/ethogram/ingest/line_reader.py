@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from datetime import datetime
 from itertools import chain, islice, repeat
 from typing import Annotated, Any, BinaryIO, NamedTuple
@@ -16,11 +18,12 @@ from msgspec.structs import astuple
 from numpy.typing import NDArray
 
 from ..models import micros, parse_time
-from .column_reader import NAMES, ColumnReader, Irregular, Sink
+from .column_reader import NAMES, ColumnReader, Irregular, Sink, Steps
 from .errors import BadLine
-from .event_columns import MANY_SIGNALS, THIN, Readings, Sparse
+from .event_columns import MANY_SIGNALS, THIN, Column, Readings, Sparse
 from .event_parser import LARGEST_SEQ, Rules, is_plain, replace_broken
 from .format import Record, Skipped
+from .processes import in_turn
 from .streams import BOM, decode, parse
 
 CHUNK = 4 * 2**20
@@ -192,7 +195,7 @@ class LineReader(ColumnReader):
         self._alike: Alike | None = None
         self._misses = 0
 
-    def read(self, stream: BinaryIO) -> Iterator[None]:
+    def read(self, stream: BinaryIO) -> Steps:
         """Take in a file, chunk by chunk."""
         rest = b""
         first = True
@@ -212,7 +215,18 @@ class LineReader(ColumnReader):
             self._take(rest)
             yield
 
-    def read_records(self, records: Iterator[Record], strays: Mapping[str, int]) -> Iterator[None]:
+    def read_in_processes(self, stream: BinaryIO, path: str, size: int, workers: int) -> Steps:
+        """Take in a file, decoded range by range by so many processes; the stream shows how far."""
+        ranges = [(start, min(start + CHUNK, size)) for start in range(0, size, CHUNK)]
+        job = self.source, self.rules, path
+        with closing(in_turn(decode_range, job, ranges, workers)) as decoded:
+            for (_, end), chunks in zip(ranges, decoded, strict=True):
+                for chunk in chunks:
+                    self.add_checked(*chunk)
+                stream.seek(end)
+                yield
+
+    def read_records(self, records: Iterator[Record], strays: Mapping[str, int]) -> Steps:
         """Take in what an adapter yields, many records at a time, and the strays that it counts meanwhile."""
         while batch := list(islice(records, RECORDS)):
             lines: list[dict[str, Any]] = []
@@ -337,6 +351,55 @@ class LineReader(ColumnReader):
         for row, value in zip(rows, values, strict=True):
             texts[row] = value
         return texts
+
+
+class RangeReader(LineReader):
+    """Decodes some lines of a file; the rows are added to those of other ranges elsewhere."""
+
+    def __init__(self, source: str, rules: Rules) -> None:
+        super().__init__(source, rules)
+        self.decoded: list[Decoded] = []
+
+    def add_chunk(
+        self,
+        rows: int,
+        times: NDArray[np.int64] | None,
+        fields: Mapping[str, Column],
+        readings: dict[str, Readings],
+    ) -> None:
+        self.decoded.append((rows, times, self._checked(fields), readings))
+
+
+Decoded = tuple[int, NDArray[np.int64] | None, dict[str, Column], dict[str, Readings]]
+"""The arguments of `ColumnReader.add_checked`."""
+
+
+def decode_range(job: tuple[str, Rules, str], bounds: tuple[int, int]) -> list[Decoded]:
+    """Return the rows of the lines that begin within these bytes of a file, in a process of its own."""
+    gc.disable()  # rows hold no cycles
+    source, rules, path = job
+    reader = RangeReader(source, rules)
+    with open(path, "rb") as file:
+        if content := _lines_within(file, *bounds, rules.limits.line):
+            reader._take(content)
+    return reader.decoded
+
+
+def _lines_within(file: BinaryIO, start: int, end: int, longest: int) -> bytes:
+    """Return the lines that begin within these bytes."""
+    before = min(start, 1)  # a line begins at `start` where the byte before ends one
+    file.seek(start - before)
+    content = file.read(end - start + before)
+    cut = content.find(b"\n") + 1 if before else 0
+    if before and not cut:
+        return b""
+    content = content[cut:] if before else content.removeprefix(BOM)
+    if content and not content.endswith(b"\n"):
+        rest = file.readline(longest + 1)
+        if len(rest) > longest:
+            raise Irregular
+        content += rest
+    return content
 
 
 def _keys_of(attributes: Sequence[Any], chunk: bytes) -> int:

@@ -7,7 +7,7 @@ import os
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import closing, contextmanager, nullcontext
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, TypedDict, TypeVar, Unpack
@@ -27,6 +27,7 @@ from .formats.json_array import JsonArray
 from .formats.jsonl import JsonLines
 from .formats.parquet import Parquet, open_parquet
 from .messages import event_line
+from .processes import usable_cores
 from .spill import BUCKETS, EventsOnDisk, OnDisk, SpillingCollector
 from .streams import BOM, GZIP, decompress, read_head, rewind, until
 from .transcript import TranscriptAdapter
@@ -39,9 +40,11 @@ MANY_KEYS = 3
 SOURCE = "input"
 PROGRESS_STEP = 8192
 """Records between two calls of `progress`."""
-BUCKET_BYTES, COLUMN_BUCKET_BYTES = 4 * 2**20, 16 * 2**20
+BUCKET_BYTES, COLUMN_BUCKET_BYTES = 4 * 2**20, 48 * 2**20
 MOST_BUCKETS = 200
 """Not more, since each is an open file while it is written."""
+MANY_BYTES = 64 * 2**20
+"""Bytes of event lines from which on starting processes, half a second each, is made up for."""
 GZIP_RATIO = 8
 """About how many times as large a compressed file is when it is unpacked."""
 COLUMNS_FROM = 2**20
@@ -223,6 +226,7 @@ def gather_events(
     folder: Path | None = None,
     files: Sequence[InputFile] | None = None,
     multiple: int = 1,
+    jobs: int | None = None,
     **reading: Unpack[Reading],
 ) -> Batch | OnDisk:
     """Return the same as `read_events`; on disk where the events would take more than about `memory` bytes.
@@ -230,13 +234,16 @@ def gather_events(
     Events on disk, in a new folder inside `folder` (default: the system's for temporary files), are there
     until the caller closes them; nothing is left where this raises. `files`, where given, are read as they
     are, instead of those found at the paths. The number of buckets is a multiple of `multiple`.
+    `jobs` processes decode event lines (default: all cores where that pays); several share events on disk.
     """
     rules, source = _rules(reading), reading.get("source", SOURCE)
     files = find_files(paths) if files is None else files
     size = sum(map(_unpacked_size, files))
+    memory = 0 if jobs is not None and jobs > 1 else memory
+    workers = jobs or (usable_cores() if size >= MANY_BYTES else 1)
     large = _rounded_up(min(MOST_BUCKETS, 2 + size // COLUMN_BUCKET_BYTES), multiple)
     where = None if COLUMNS_RATIO * size <= memory else (large, folder)
-    if (gathered := _read_columns(files, source, rules, progress, where)) is not None:
+    if (gathered := _read_columns(files, source, rules, progress, where, workers)) is not None:
         return gathered
     buckets = _rounded_up(min(MOST_BUCKETS, max(BUCKETS, size // BUCKET_BYTES)), multiple)
     collector = SpillingCollector(source, rules, memory, count=buckets, folder=folder)
@@ -292,6 +299,7 @@ def _read_columns(
     rules: Rules,
     progress: Progress | None,
     spill: tuple[int, Path | None] | None = None,
+    workers: int = 1,
 ) -> Batch | OnDisk | None:
     """Return the events of files of nothing but regular event lines; None where they need a closer look.
 
@@ -309,7 +317,7 @@ def _read_columns(
     try:
         with without_collection():
             sink = None if buckets is None else buckets.put
-            reader = _columns_of(files, source, rules, progress, sink)
+            reader = _columns_of(files, source, rules, progress, sink, workers)
             if reader is None:
                 return None
             whole: dict[str, Any] = {
@@ -331,7 +339,12 @@ def _read_columns(
 
 
 def _columns_of(
-    files: Sequence[InputFile], source: str, rules: Rules, progress: Progress | None, sink: Sink | None
+    files: Sequence[InputFile],
+    source: str,
+    rules: Rules,
+    progress: Progress | None,
+    sink: Sink | None,
+    workers: int,
 ) -> ColumnReader | None:
     """Return what has read the files; None where one is of a format that has no columns."""
     from .arrow import BATCH_ROWS, ArrowReader
@@ -348,7 +361,10 @@ def _columns_of(
                 return None
             if isinstance(adapter, JsonLines):
                 reader = lines = lines or LineReader(source, rules, sink)
-                steps = lines.read(opened.stream)
+                if workers > 1 and opened.compressed is None and file.end is None:
+                    steps = lines.read_in_processes(opened.stream, file.path, file.size, workers)
+                else:
+                    steps = lines.read(opened.stream)
             elif isinstance(adapter, Parquet) and len(files) == 1 and opened.compressed is None:
                 parquet, _ = open_parquet(_input(file, opened, rules))
                 reader = arrow = ArrowReader(source, rules, parquet.schema_arrow.names, sink)
@@ -363,12 +379,13 @@ def _columns_of(
                 records = _bounded(adapter.read(content), opened, rules)
                 steps = lines.read_records(records, content.strays)
             rows = reader.rows
-            for _ in steps:
-                if opened.compressed is not None and reader.rows - rows > _most_records(opened, rules):
-                    return None
-                if progress is not None:
-                    within = opened.handle.tell() if opened.handle.seekable() else 0
-                    progress(min(before + min(within, file.size), total), total)
+            with closing(steps):
+                for _ in steps:
+                    if opened.compressed is not None and reader.rows - rows > _most_records(opened, rules):
+                        return None
+                    if progress is not None:
+                        within = opened.handle.tell() if opened.handle.seekable() else 0
+                        progress(min(before + min(within, file.size), total), total)
         before += file.size
     return reader
 

@@ -10,6 +10,7 @@ from datetime import datetime
 from heapq import merge
 from itertools import chain
 from operator import itemgetter
+from os import SEEK_CUR
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import MappingProxyType
@@ -79,6 +80,8 @@ class BucketFolder:
     readings: Collection[str] = ()
     measured: Mapping[str, str] = MappingProxyType({})
     """Signals that were measured before the events were split, and by whom."""
+    timed: tuple[str, bool] | None = None
+    """The source of all events, and whether they have times; None where that is not known."""
     scratch: Path | None
     """Where further folders are made; None: where the system has temporary files."""
 
@@ -156,13 +159,20 @@ class Buckets(BucketFolder):
         return merge(*map(rows_of, self.paths), key=itemgetter(NUMBER))
 
 
-def pieces_of(path: Path) -> Iterator[Any]:
-    """Yield the pieces of a file, as they were put there."""
+def pieces_of(path: Path, *, skip: bool = False) -> Iterator[Any]:
+    """Yield the pieces of a file, as they were put there; with `skip` None for every second one."""
     if not path.exists():
         return
     with path.open("rb") as file:
+        number = 0
         while length := file.read(LENGTH):
-            yield marshal.loads(file.read(int.from_bytes(length, "little")))
+            size = int.from_bytes(length, "little")
+            if skip and number % 2:
+                file.seek(size, SEEK_CUR)
+                yield None
+            else:
+                yield marshal.loads(file.read(size))
+            number += 1
 
 
 def put_piece(file: BinaryIO, piece: Any) -> None:
@@ -188,7 +198,7 @@ def read_bucket(path: Path, names: Collection[str] | None = None) -> EventSequen
     if path.suffix:
         from .column_spill import read_columns
 
-        return read_columns(path)
+        return read_columns(path, names)
     return EventList(sorted(map(event_of_row, rows_of(path)), key=by_order))
 
 
@@ -339,6 +349,8 @@ class EventsOnDisk(EventCollection):
         return chain.from_iterable(part.values(*names) for part in parts)
 
     def counts(self, *names: str) -> Counter[Any]:
+        if names == ("source", "timed") and self.buckets.timed is not None:
+            return Counter({self.buckets.timed: len(self)})
         return sum((part.counts(*names) for part in self.parts(names)), Counter())
 
     def has(self, name: str) -> bool:

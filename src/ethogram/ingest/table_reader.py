@@ -16,7 +16,7 @@ from msgspec import DecodeError, Meta
 from msgspec.json import Decoder, encode
 from numpy.typing import NDArray
 
-from .column_reader import ColumnReader, Irregular, Sink
+from .column_reader import ColumnReader, Irregular, Sink, Steps
 from .errors import BadLine
 from .event_columns import MANY_SIGNALS, Column, Readings, thinned
 from .event_parser import CATEGORY, Rules
@@ -100,7 +100,7 @@ class TableReader(ColumnReader):
 
 def read_csv(
     stream: BinaryIO, source: str, rules: Rules, sink: Sink | None = None
-) -> tuple[CsvReader, Iterator[None]]:
+) -> tuple[CsvReader, Steps]:
     """Return the reader of a table, and what takes in its rows."""
     limits = rules.limits
     lines = _lines(stream, limits.line)
@@ -131,7 +131,7 @@ def _lines(stream: BinaryIO, most: int) -> Iterator[str]:
 class CsvReader(TableReader):
     """Takes in the rows of a table; Irregular where a row needs to be looked at by itself."""
 
-    def take(self, rows: Iterator[Sequence[str]]) -> Iterator[None]:
+    def take(self, rows: Iterator[Sequence[str]]) -> Steps:
         """Take in rows, many at a time."""
         try:
             while chunk := list(islice(rows, ROWS)):

@@ -1,4 +1,4 @@
-"""Jobs: work shared out among processes. What comes out does not depend on their number."""
+"""Work shared out among processes. What comes out does not depend on their number."""
 
 from __future__ import annotations
 
@@ -7,17 +7,13 @@ import pickle
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from subprocess import PIPE
 from typing import Any, TypeVar
 
-from ..config import Settings
 from ..errors import EthogramError
-from ..language.program import Program
-from ..signals import plan
-from .readings import needed
 
-START = "from ethogram.app.jobs import work; work()"
+START = "from ethogram.ingest.processes import work; work()"
 Job = TypeVar("Job")
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -28,22 +24,9 @@ def usable_cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def memory_for(settings: Settings, jobs: int | None) -> int:
-    """Bytes of events that are held in memory: none where several processes are asked for, which share them.
-
-    By default events that fit stay in memory: splitting scored events costs more CPU than matching them.
-    """
-    return 0 if jobs is not None and jobs > 1 else settings.memory
-
-
-def are_ours(programs: Iterable[Program]) -> bool:
-    """Whether other processes know all signals of these programs; those of a caller's script they do not."""
-    return all(vars(item).get("__module__", "").startswith("ethogram.") for item in plan(needed(programs)))
-
-
 def in_turn(
     function: Callable[[Job, Item], Result], job: Job, items: Sequence[Item], workers: int
-) -> Iterator[Result]:
+) -> Generator[Result, None, None]:
     """What a function of a module gives for a job and each item, in their order, by so many processes."""
     workers = min(workers, len(items))
     if workers <= 1:
