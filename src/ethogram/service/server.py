@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import signal
 import socket
 from collections.abc import Callable, Iterator
@@ -58,6 +59,8 @@ def listen(
         timeout_keep_alive=KEEP_ALIVE,
         **options,
     )
+    # What is loaded stays: do not look for garbage among it while a request waits.
+    gc.freeze()
     with _terminating():
         Server(config, on_stop).run([bound])
 
