@@ -30,7 +30,7 @@ from .guard import Refused, body_of, json_response
 from .inbox import MAX_TEXT, MUTES, decide, inbox, look
 from .keys import ApiKey
 from .patterns import pattern_record, pattern_rows
-from .routes import CanAdmin, CanIngest, CanJudge, CanRead, Limit, Offset, Running, Text, person_of
+from .routes import TIME, CanAdmin, CanIngest, CanJudge, CanRead, Limit, Offset, Running, Text, person_of
 from .state import Service
 
 router = APIRouter(prefix="/v1")
@@ -269,9 +269,7 @@ class PurgeBody(InputStruct, forbid_unknown_fields=True):
 
     subject: Annotated[str, NO_NULL] = ""
     source: Annotated[str, NO_NULL] = ""
-    before: Annotated[str, msgspec.Meta(min_length=1, extra_json_schema={"format": "date-time"})] | None = (
-        None
-    )
+    before: Annotated[str, TIME] | None = None
     redact: bool = False
     why: str = ""
 

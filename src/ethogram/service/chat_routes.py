@@ -23,6 +23,7 @@ from .chats import Chats, Place
 from .guard import Refused, body_of, json_response, requires
 from .keys import ApiKey
 from .policy import Policy, sentence_of
+from .routes import TIME
 from .state import Service
 
 router = APIRouter()
@@ -130,9 +131,6 @@ async def json_of(request: Request) -> Any:
 
 
 Named = Annotated[str, msgspec.Meta(pattern=r"^[^\u0000]*[^\u0000\s][^\u0000]*$", max_length=512)]
-
-
-TIME = msgspec.Meta(min_length=1, extra_json_schema={"format": "date-time"})
 
 
 class TurnBody(InputStruct):
