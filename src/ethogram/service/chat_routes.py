@@ -141,7 +141,8 @@ class TurnBody(InputStruct):
     role: Role = "user"
     at: Annotated[str, TIME] | None = None
     """Without it, now."""
-    subject: Named | None = None
+    subject: Annotated[str, msgspec.Meta(pattern=r"^[^\u0000]*$", max_length=512)] | None = None
+    """Who speaks to the assistant; an empty one is none."""
 
 
 @router.post("/v1/chat/turns")
