@@ -12,6 +12,7 @@ from ..errors import BadUsage, MissingExtra
 from ..store import open_store
 from . import options as o
 from .output import emit, write_json, write_line
+from .scoring import Budget
 
 SECRET = "ETHOGRAM_WEBHOOK_SECRET"
 """The variable with the secret that signs what webhooks get."""
@@ -41,7 +42,7 @@ def serve(
     evaluator: Annotated[
         str, o.opt("Score stored texts first: local, openai, ...", metavar="NAME", panel=o.SCORING)
     ] = "",
-    budget: o.Budget = None,
+    budget: Budget = None,
     patterns: o.Patterns = o.NONE,
     config: o.Config = "",
 ) -> None:
