@@ -44,7 +44,7 @@ def test_detections_can_be_filtered_and_paged(client: httpx.Client, found: dict[
     assert total(pattern=found["pattern"], subject="ann", severity="low") == 1
     assert total(since="2027-01-01T00:00:00Z") == 0
     assert client.get("/v1/detections?offset=1").json()["detections"] == []
-    assert client.get("/v1/detections?pattern=love_bomb").status_code == 400
+    assert client.get("/v1/detections?pattern=love_bomb").status_code == 404
     assert client.get("/v1/detections?since=soon").status_code == 400
     assert client.get("/v1/detections?severity=grave").status_code == 400
 

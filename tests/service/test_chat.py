@@ -133,7 +133,7 @@ def test_a_bad_turn_is_explained_and_does_not_count(
 def test_another_subject_is_another_conversation(client: httpx.Client) -> None:
     say(client, "Hello!", subject="kim")
     answer = client.post("/v1/chat/turns", json={"conversation": "c1", "text": "Hi", "subject": "ann"})
-    assert answer.status_code == 400
+    assert answer.status_code == 409
 
 
 def test_a_body_that_is_no_json_is_refused(client: httpx.Client) -> None:

@@ -4,11 +4,20 @@ from __future__ import annotations
 
 import gzip
 import json
+import shutil
+import sqlite3
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from pathlib import Path
 
 import httpx
 import pytest
 
+from ethogram.app.receiving import adapter_of
+from ethogram.ingest.format import choose
+from ethogram.ingest.formats.json_array import JsonArray
+from ethogram.ingest.formats.jsonl import JsonLines
+from run_cases import CASES, Case
 from service.conftest import Start, wait_for
 
 WARM = {"manipulation": 0.1, "deception": 0.1, "exploitation": 0.1, "compassion": 0.8, "fairness": 0.8}
@@ -115,3 +124,28 @@ def test_a_detection_appears(detecting: httpx.Client) -> None:
 def test_restart_keeps_everything(start: Start) -> None:
     post(start(detects=False), line("a", 1))
     assert post(start(detects=False), line("a", 1)).json()["repeated"] == 1
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)
+def test_event_lines_are_known_at_once_and_other_formats_as_in_files(case: Case) -> None:
+    assert type(adapter_of(case.content, case.name)) is type(choose(case.content, case.name))
+
+
+def test_a_first_line_with_foreign_keys_is_looked_at_closely() -> None:
+    head = json.dumps(line("a", 1)).encode()
+    assert type(adapter_of(head, "body")) is type(choose(head, "body")) is JsonLines
+    assert isinstance(adapter_of(b'{"subject": "Re: hello", "from": "ann"}', "x"), JsonLines)
+    assert isinstance(adapter_of(b"[" * 100_000, "body"), JsonArray)
+
+
+def test_commits_reach_the_file_while_the_service_runs(start: Start, tmp_path: Path) -> None:
+    client = start(detects=False)
+    post(client, line("a", 1))
+
+    def in_file() -> int:
+        alone = shutil.copy(tmp_path / "service.db", tmp_path / "copy.db")  # without the log beside it
+        with sqlite3.connect(alone) as raw, suppress(sqlite3.OperationalError):  # there is no table yet
+            return int(raw.execute("SELECT count(*) FROM events").fetchone()[0])
+        return 0
+
+    assert wait_for(in_file) == 1

@@ -119,3 +119,20 @@ def test_a_killed_service_loses_and_doubles_nothing(tmp_path: Path) -> None:
 @pytest.mark.long
 def test_fifty_kills(tmp_path: Path) -> None:
     rounds(50, tmp_path)
+
+
+@pytest.mark.long
+def test_memory_is_flat(tmp_path: Path) -> None:
+    port, sizes = free_port(), list[float]()
+    with running(tmp_path / "flat.db", port) as process, httpx.Client(timeout=60) as client:
+        for number in range(3_000):
+            lines = [
+                json.dumps(line(f"{number}-{k}", 1, subject=f"s{(number * 100 + k * 7) % 1000}"))
+                for k in range(100)
+            ]
+            client.post(f"http://127.0.0.1:{port}/v1/events", content="\n".join(lines)).raise_for_status()
+            if number % 100 == 0:
+                pages = int(Path(f"/proc/{process.pid}/statm").read_text().split()[1])
+                sizes.append(pages * os.sysconf("SC_PAGE_SIZE") / 2**20)
+    # The page cache of the store fills up to 16 MB in the first third; what comes after it stays.
+    assert max(sizes) - sizes[10] < 8, sizes

@@ -18,6 +18,7 @@ import pytest
 from ethogram.app.doctor import doctor, extras
 from ethogram.config import Settings
 from ethogram.service.metrics import Metrics
+from evaluators.model_server import ModelServer
 from service.conftest import Start, wait_for
 from service.test_events import COLD, line, post
 
@@ -102,3 +103,26 @@ def test_doctor_sees_a_running_service(start: Start) -> None:
     wait_for(lambda: client.get("/readyz").status_code == 200)
     checks = {item.check: item.state for item in doctor(Settings(), url=str(client.base_url).rstrip("/"))}
     assert checks["service"] == "ok"
+
+
+def test_scored_messages_and_their_cost_are_counted(start: Start, tmp_path: Path) -> None:
+    def counted(name: str) -> float:
+        values = re.findall(rf"^ethogram_{name}_total (\S+)$", client.get("/metrics").text, re.M)
+        return float(values[0])
+
+    text = "If you really loved me you would send me the money now, and tell nobody about it."
+    with ModelServer().running() as server:
+        price = {"input": 100.0, "output": 100.0}  # for a million tokens, cached ones too
+        model = {"base_url": f"{server.url}/v1", "model": "small", "price": price}
+        settings = Settings(evaluators={"openai": model}, answers=str(tmp_path / "answers.sqlite"))
+        client = start(keep_text=True, evaluator="openai", settings=settings)
+        message = {"subject": "ann", "kind": "message", "text": text, "at": "2026-01-01T12:00:00Z"}
+        post(client, {**message, "id": "m1"})
+        wait_for(lambda: counted("evaluations") == 1)
+        tokens = sum(sum(bill.values()) for bill in server.billed)
+        assert counted("evaluation_cost_dollars") == pytest.approx(tokens / 10_000)
+        # A message that has scores is not asked about again.
+        post(client, {**message, "id": "m2", "text": f"{text} Please.", "at": "2026-01-01T13:00:00Z"})
+        wait_for(lambda: counted("evaluations") == 2)
+        assert len(server.requests) == 2
+        assert server.problems == []

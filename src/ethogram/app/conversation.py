@@ -41,6 +41,8 @@ def name_of(value: object, what: str) -> str:
     """The name of a conversation or a subject; BadUsage where it is none."""
     if not isinstance(value, str) or not value.strip() or len(value) > 512:
         raise BadUsage(f"invalid {what} {value!r:.80}: expected a name of 1 to 512 characters")
+    if "\0" in value:
+        raise BadUsage(f"invalid {what} {value!r:.80}: expected text without null characters")
     try:
         value.encode()
     except UnicodeEncodeError:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ..config import Settings
-from ..errors import BadUsage, did_you_mean
+from ..errors import BadUsage, NotFound, did_you_mean
 from ..models import SEVERITIES, Detection
 from ..models.detection import base_pattern
 from ..patterns.pattern_file import PatternFile
@@ -101,11 +101,11 @@ def _patterns(store: Store, wanted: str, files: Mapping[str, PatternFile]) -> li
     chosen = [name for name in stored if fnmatchcase(name, wanted) or base_pattern(name) == wanted]
     known = {*files, *map(base_pattern, stored)}
     if not chosen and not any(fnmatchcase(name, wanted) for name in known):
-        raise BadUsage(f"no pattern is named {wanted!r:.80}{did_you_mean(wanted, sorted(known))}")
+        raise NotFound(f"no pattern is named {wanted!r:.80}{did_you_mean(wanted, sorted(known))}")
     return chosen
 
 
 def _check_subject(store: Store, name: str) -> None:
     if not store.subjects(name) and not store.detected_subjects(name):
         known = [row.name for row in (*store.subjects(), *store.detected_subjects())]
-        raise BadUsage(f"no subject {name!r:.80} in the store{did_you_mean(name, known)}")
+        raise NotFound(f"no subject {name!r:.80} in the store{did_you_mean(name, known)}")

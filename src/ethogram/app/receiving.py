@@ -8,14 +8,16 @@ from datetime import datetime
 from io import BytesIO
 from typing import Any, NamedTuple
 
+import msgspec
+
 from ..config import Settings
 from ..errors import BadEvents, Fault
 from ..fields import Count, RecordStruct
 from ..ingest.batch import Place
 from ..ingest.collector import Collector, latest_time
 from ..ingest.errors import BadLine, Unreadable
-from ..ingest.event_parser import Rules
-from ..ingest.format import UTF_16, Record, choose
+from ..ingest.event_parser import EventLine, Rules
+from ..ingest.format import UTF_16, Adapter, Record, choose
 from ..ingest.formats.json_array import JsonArray
 from ..ingest.formats.jsonl import JsonLines
 from ..ingest.reader import STDIN, InputFile, open_file, records_of
@@ -28,6 +30,7 @@ from .importing import known_kinds
 from .readings import TextSignals, text_signals
 
 BODY = "body"
+LINE_KEYS = frozenset(EventLine.__struct_fields__)
 Kinds = Mapping[str, Mapping[str, str]]
 """Source to signal to 'number' or 'text'."""
 _TYPES: Mapping[str, type] = {"number": float, "text": str}
@@ -136,11 +139,12 @@ class Receiver:
         try:
             with open_file(file, BytesIO(body), limits) as opened:
                 name = name_of_body(opened.head)
-                adapter, named = choose(opened.head, name), InputFile(name, named=True)
+                adapter, named = adapter_of(opened.head, name), InputFile(name, named=True)
                 if adapter is None and opened.head.strip() and not opened.head.startswith(UTF_16):
                     raise Unreadable(UNKNOWN)
                 collector.fill = isinstance(adapter, JsonLines | JsonArray)
-                for line, value, column in records_of(place, named, opened, rules, collector) or ():
+                records = records_of(place, named, opened, rules, collector, adapter)
+                for line, value, column in records or ():
                     collector.add_record(Place(0, line, BODY), value, column)
         except Unreadable as error:
             collector.add_fault(place, str(error))
@@ -223,6 +227,16 @@ def add_first(
             if len(kept) == len(staged):
                 raise
             clashes, staged = (*clashes, *error.clashes), kept
+
+
+def adapter_of(head: bytes, name: str) -> Adapter | None:
+    """The adapter of a body. Most are event lines without actions of runs: one look tells that."""
+    try:
+        first = msgspec.json.decode(head.partition(b"\n")[0], type=dict[str, msgspec.Raw])
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        first = {}
+    is_plain = "subject" in first and first.keys() <= LINE_KEYS and b'"action"' not in head
+    return JsonLines() if is_plain else choose(head, name)
 
 
 def name_of_body(head: bytes) -> str:

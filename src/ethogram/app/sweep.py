@@ -129,6 +129,17 @@ class SweepJob:
         """All programs, also of parts."""
         return self.library.programs
 
+    def touched(self, since: datetime | None = None, min_events: int = 1) -> list[SubjectRow]:
+        """Subjects with something new, see `Store.touched`."""
+        return self.store.touched(
+            self.selection,
+            self.versions,
+            self.as_of,
+            since=since,
+            min_events=min_events,
+            threads=self.reads_threads,
+        )
+
     def copies(self, subjects: Iterable[SubjectRow]) -> Copies:
         """The readings of events of these subjects that depend on everybody's texts and targets."""
         events = self.store.events(until=self.as_of, with_text=not reads_targets(self.programs))
@@ -236,14 +247,7 @@ def _sweep(
     jobs: int | None,
 ) -> Sweep:
     store, as_of = job.store, job.as_of
-    touched = store.touched(
-        job.selection,
-        job.versions,
-        as_of,
-        since=since,
-        min_events=min_events,
-        threads=job.reads_threads,
-    )
+    touched = job.touched(since, min_events)
     # Sources of this sweep, and of one that was killed before it looked at their spreads.
     pending = set(json.loads(store.load_state(PENDING, job.selection) or b"[]"))
     sources = pending | {item.source for item in touched}

@@ -10,6 +10,7 @@ import binascii
 import codecs
 import re
 import unicodedata
+from functools import lru_cache
 
 from ..lexicon.normalize import fold
 from ..models.slotted import dataclass
@@ -43,6 +44,7 @@ class Disguise:
     plain: str
 
 
+@lru_cache(maxsize=2)  # of one turn it is asked twice
 def undisguise(text: str) -> Disguise:
     """The text as a person would read it, and how it was obfuscated.
 

@@ -12,6 +12,7 @@ from ..errors import BadUsage, MissingExtra
 from ..store import open_store
 from . import options as o
 from .output import emit, write_json, write_line
+from .scoring import Budget
 
 SECRET = "ETHOGRAM_WEBHOOK_SECRET"
 """The variable with the secret that signs what webhooks get."""
@@ -38,6 +39,10 @@ def serve(
     ] = o.NONE,
     public_url: Annotated[str, o.opt("Use this address in links.", metavar="URL")] = "",
     retention: Annotated[str, o.opt("Remove what is older than this, like 90d.", metavar="DURATION")] = "",
+    evaluator: Annotated[
+        str, o.opt("Score stored texts first: local, openai, ...", metavar="NAME", panel=o.SCORING)
+    ] = "",
+    budget: Budget = None,
     patterns: o.Patterns = o.NONE,
     config: o.Config = "",
 ) -> None:
@@ -55,6 +60,15 @@ def serve(
     keep_for = o.seconds_of(retention, "--retention")
     if keep_for is not None and keep_for < DAY:
         raise BadUsage(f"invalid --retention {retention!r:.40}: expected one day or more, like 90d")
+    if evaluator:
+        from ..app.evaluation.scoring import evaluator_of, settings_for
+
+        if not keep_text and not demo:
+            raise BadUsage("--evaluator needs --keep-text: it scores stored texts")
+        made = evaluator_of(settings, evaluator)
+        settings = settings if made is None else settings_for(settings, made.scorer)
+    elif budget is not None:
+        raise BadUsage("--budget needs --evaluator")
     with ExitStack() as stack:
         bound = stack.enter_context(bind(host, port))
         if demo:
@@ -72,6 +86,8 @@ def serve(
             exports=tuple(exports),
             public_url=public_url,
             retention=keep_for,
+            evaluator=evaluator,
+            budget=budget,
         )
         service = Service(options)
         if demo:

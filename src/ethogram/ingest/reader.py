@@ -471,13 +471,21 @@ def _read_files(
 
 
 def records_of(
-    place: Place, file: InputFile, opened: OpenFile, rules: Rules, collector: Collector
+    place: Place,
+    file: InputFile,
+    opened: OpenFile,
+    rules: Rules,
+    collector: Collector,
+    adapter: Adapter | None = None,
 ) -> Iterator[Record] | None:
-    """Return the records of an opened file; None where it is not of events, which the collector counts."""
+    """Return the records of an opened file; None where it is not of events, which the collector counts.
+
+    `adapter`: the one for it, where it is known.
+    """
     head = opened.head
     if len(head) < HEAD and not head.removeprefix(BOM).strip():
         return iter(())  # nothing but blank lines
-    adapter = choose(head, file.name)
+    adapter = adapter or choose(head, file.name)
     if adapter is None or _is_foreign(file, adapter, head):
         if not file.named:
             collector.skip_file(file.name)

@@ -30,7 +30,7 @@ from .guard import Refused, body_of, json_response
 from .inbox import MAX_TEXT, MUTES, decide, inbox, look
 from .keys import ApiKey
 from .patterns import pattern_record, pattern_rows
-from .routes import CanAdmin, CanIngest, CanJudge, CanRead, Limit, Offset, Running, Text, person_of
+from .routes import TIME, CanAdmin, CanIngest, CanJudge, CanRead, Limit, Offset, Running, Text, person_of
 from .state import Service
 
 router = APIRouter(prefix="/v1")
@@ -121,6 +121,7 @@ def show_detection(service: Running, key: CanRead, id: str) -> Response:  # noqa
     return json_response(record)
 
 
+NO_NULL = msgspec.Meta(pattern=r"^[^\u0000]*$")
 Note = Annotated[str, msgspec.Meta(max_length=MAX_TEXT)]
 
 
@@ -266,9 +267,9 @@ def propose(service: Running, key: CanAdmin) -> Response:
 class PurgeBody(InputStruct, forbid_unknown_fields=True):
     """What to remove for good."""
 
-    subject: str = ""
-    source: str = ""
-    before: datetime | None = None
+    subject: Annotated[str, NO_NULL] = ""
+    source: Annotated[str, NO_NULL] = ""
+    before: Annotated[str, TIME] | None = None
     redact: bool = False
     why: str = ""
 
@@ -287,13 +288,12 @@ async def purge(request: Request, service: Running, key: CanAdmin) -> Response:
     body: PurgeBody = await read_json(request, PurgeBody)
     if not body.subject and body.before is None:
         raise Refused(400, "bad_request", "nothing to purge: expected subject, before or both")
-    if body.before is not None and body.before.tzinfo is None:
-        raise Refused(400, "bad_request", "before: expected a time with a zone")
+    before = None if body.before is None else moment(body.before, "before")
     whose = (body.source, body.subject) if body.source else body.subject or None
 
     def remove() -> Any:
         note_looks(service.store, "purge", [None], at=service.now(), who=person_of(key), why=body.why)
-        removed = service.store.purge(subject=whose, before=body.before, redact=body.redact)
+        removed = service.store.purge(subject=whose, before=before, redact=body.redact)
         # Not whom: that is gone for good.
         service.note_action(key, "purge", f"{removed.events} events, {removed.detections} detections")
         return removed

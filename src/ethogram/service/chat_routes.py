@@ -23,6 +23,7 @@ from .chats import Chats, Place
 from .guard import Refused, body_of, json_response, requires
 from .keys import ApiKey
 from .policy import Policy, sentence_of
+from .routes import TIME
 from .state import Service
 
 router = APIRouter()
@@ -129,7 +130,7 @@ async def json_of(request: Request) -> Any:
         raise Refused(400, "bad_json", f"the body is not JSON: {error}") from None
 
 
-Named = Annotated[str, msgspec.Meta(pattern=r"\S", max_length=512)]
+Named = Annotated[str, msgspec.Meta(pattern=r"^[^\u0000]*[^\u0000\s][^\u0000]*$", max_length=512)]
 
 
 class TurnBody(InputStruct):
@@ -138,9 +139,10 @@ class TurnBody(InputStruct):
     conversation: Named
     text: str
     role: Role = "user"
-    at: Annotated[str, msgspec.Meta(extra_json_schema={"format": "date-time"})] | None = None
+    at: Annotated[str, TIME] | None = None
     """Without it, now."""
-    subject: Named | None = None
+    subject: Annotated[str, msgspec.Meta(pattern=r"^[^\u0000]*$", max_length=512)] | None = None
+    """Who speaks to the assistant; an empty one is none."""
 
 
 @router.post("/v1/chat/turns")
@@ -155,8 +157,10 @@ async def add_turn(request: Request, desk: Desk, key: CanIngest) -> Response:
         raise BadUsage("invalid text: expected the text of the turn")
     if not isinstance(fields.get("subject"), str | None):
         raise BadUsage("invalid subject: expected a name")
+    if not isinstance(at, str | None):
+        raise BadUsage("invalid at: expected an ISO 8601 time with a zone")
     try:
-        when = parse_time(at) if isinstance(at, str) else moment_of(at)
+        when = None if at is None else parse_time(at)
     except ValueError as error:
         raise BadUsage(f"invalid at: {error}") from None
     turn = await desk.chats.append(

@@ -18,7 +18,7 @@ from ..app.conversation import name_of, role_of
 from ..chat.conversation import Talk, follow, start
 from ..chat.records import Mode, Outcome
 from ..config import Settings
-from ..errors import BadUsage
+from ..errors import BadUsage, Conflict
 from ..models.limits import Limits
 from ..models.slotted import dataclass
 from ..signals.chat import meaning_of, tuning_of, values_of
@@ -176,7 +176,7 @@ class Chats:
             async with lock:
                 chat = await self._by_id(name, root_of(name, None), subject)
                 if subject is not None and chat.subject != subject:
-                    raise BadUsage(
+                    raise Conflict(
                         f"the conversation {name!r:.80} is of the subject {chat.subject!r:.80}: "
                         "expected another id"
                     )

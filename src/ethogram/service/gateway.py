@@ -55,6 +55,8 @@ TIMEOUT = {"connect": 10.0, "read": 600.0, "write": 60.0, "pool": 10.0}
 LIMITS = httpx2.Limits(max_connections=1000, max_keepalive_connections=200, keepalive_expiry=60)
 Headers = list[tuple[bytes, bytes]]
 NOT_SCORED = [(b"x-ethogram-error", b"not scored")]
+MOST_URLS = 100
+"""Addresses that are remembered: programs use few."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +110,7 @@ class Gateway:
         # The transport alone: a client would keep the cookies of one user for the next.
         self._transport = httpx2.AsyncHTTPTransport(limits=LIMITS, trust_env=False)
         self._tasks: set[asyncio.Task[Any]] = set()
+        self._urls: dict[bytes, httpx2.URL] = {}
 
     def _write(self, lines: list[dict[str, Any]]) -> Future[Added]:
         assert self._writer is not None
@@ -161,28 +164,32 @@ class Gateway:
     def url(self, scope: Scope) -> httpx2.URL:
         """The address of a request at the upstream: its path and query there."""
         query = scope["query_string"]
-        path = self._upstream.raw_path.rstrip(b"/") + scope["raw_path"]
-        return self._upstream.copy_with(raw_path=path + (b"?" + query if query else b""))
+        path = self._upstream.raw_path.rstrip(b"/") + scope["raw_path"] + (b"?" + query if query else b"")
+        if path not in self._urls:
+            if len(self._urls) >= MOST_URLS:
+                self._urls.clear()
+            self._urls[path] = self._upstream.copy_with(raw_path=path)
+        return self._urls[path]
 
     @property
     def options(self) -> ProxyOptions:
         return self._options
 
-    async def request(self, scope: Scope, body: bytes, sent: asyncio.Event) -> httpx2.Response:
+    async def request(self, scope: Scope, body: bytes, sent: asyncio.Event | None) -> httpx2.Response:
         """The response of the upstream, whose body is not read yet. Redirects are not followed.
 
         `sent` is set once the request is on its way.
         """
 
         async def trace(step: str, _: Any) -> None:
-            if step.endswith("send_request_body.complete"):
+            if sent is not None and step.endswith("send_request_body.complete"):
                 sent.set()
 
         headers = [(name, value) for name, value in scope["headers"] if _passes(name, NOT_PASSED)]
         # Plain, so that the answer can be read on its way.
         headers.append((b"accept-encoding", b"identity"))
         content = body if body or scope["method"] not in ("GET", "HEAD", "OPTIONS") else None
-        extensions = {"timeout": TIMEOUT, "trace": trace}
+        extensions: dict[str, Any] = {"timeout": TIMEOUT} | ({} if sent is None else {"trace": trace})
         request = httpx2.Request(
             scope["method"], self.url(scope), headers=headers, content=content, extensions=extensions
         )
@@ -296,10 +303,10 @@ class Exchange:
         more: Headers | None = None,
     ) -> None:
         """Send a request on, and its response back as it comes; score it while the upstream works."""
-        sent = asyncio.Event()
+        sent = None if scoring is None else asyncio.Event()
         sending = asyncio.create_task(self._gateway.request(self._scope, body, sent))
         try:
-            if scoring is not None:
+            if scoring is not None and sent is not None:
                 await _first(sending, sent.wait())
                 try:
                     place = await _scored(scoring)

@@ -64,6 +64,13 @@ STATUS: Schema = {
     "properties": {"code": {"type": "integer"}, "message": {"type": "string"}},
 }
 """An error as OTLP has it."""
+TO_PURGE: Schema = {
+    "anyOf": [
+        {"required": ["subject"], "properties": {"subject": {"minLength": 1}}},
+        {"required": ["before"], "properties": {"before": {"type": "string"}}},
+    ]
+}
+"""What a request to purge must name."""
 LITELLM = ("/beta/litellm_basic_guardrail_api", "/v1/litellm/calls")
 OTLP = ("/v1/traces", "/v1/logs")
 """Paths that take what another program defines, as LITELLM."""
@@ -99,6 +106,7 @@ def _made(app: FastAPI, bodies: Mapping[str, type]) -> Schema:
     contents: dict[str, Schema] = {
         path: {"application/json": {"schema": object_schema(body)}} for path, body in bodies.items()
     }
+    contents["/v1/purge"]["application/json"]["schema"] |= TO_PURGE
     contents |= {path: {"application/json": {"schema": {}}} for path in LITELLM}
     contents |= {path: {"application/json": {"schema": {"type": "object"}}} for path in OTLP}
     contents["/v1/events"] = {kind: {"schema": {}} for kind in EVENTS}
@@ -116,5 +124,5 @@ def _made(app: FastAPI, bodies: Mapping[str, type]) -> Schema:
             elif path == "/v1/export":
                 responses["200"]["content"] = {"application/x-ndjson": {}}
             if method == "post" and path in contents:
-                operation["requestBody"] = {"required": True, "content": contents[path]}
+                operation["requestBody"] = {"required": path != "/v1/events", "content": contents[path]}
     return document

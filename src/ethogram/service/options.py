@@ -39,6 +39,10 @@ class ServeOptions:
     """The address under which people reach the service, for links; empty: host and port."""
     retention: float | None = None
     """Seconds after which events, and detections that were over by then, are removed; None: never."""
+    evaluator: str = ""
+    """Scores the texts of messages before patterns are looked for; empty: none does."""
+    budget: float | None = None
+    """Dollars that the evaluator may cost until the service ends; None: any number."""
     pause: float = 1.0
     """Seconds between two looks for something new."""
 

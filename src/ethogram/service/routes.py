@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
+import msgspec
 from fastapi import Depends, Query, Request
 
 from .guard import requires
@@ -29,3 +30,5 @@ CanAdmin = Annotated[ApiKey | None, Depends(requires("admin"))]
 Limit = Annotated[int, Query(ge=1, le=1000, description="The most records of a page.")]
 Offset = Annotated[int, Query(ge=0, le=10**9, description="Records to skip.")]
 Text = Annotated[str | None, Query(min_length=1, max_length=500)]
+TIME = msgspec.Meta(min_length=1, extra_json_schema={"format": "date-time"})
+"""Of a text in a body that is a time."""

@@ -103,6 +103,8 @@ class Service:
         self.last_report = report
         self.metrics.sweeps.labels("failed" if report.error else "done").inc()
         self.metrics.sweep_seconds.observe(report.seconds)
+        self.metrics.evaluations.inc(report.evaluations)
+        self.metrics.cost.inc(report.cost)
         if report.error:
             log.error("a sweep failed: %s", report.error)
         changes = self.store.unreported()

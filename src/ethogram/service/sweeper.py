@@ -13,9 +13,14 @@ from multiprocessing.connection import Connection
 from typing import Any, NamedTuple
 
 from ..app.analyze import load_library
-from ..app.sweep import sweep
+from ..app.evaluation.questions import OVER_BUDGET
+from ..app.evaluation.scoring import Evaluate, evaluator_of, paying_for
+from ..app.evaluation.stored import score
+from ..app.sweep import SweepJob, sweep
 from ..errors import EthogramError
-from ..store import open_store
+from ..ingest.batch import Batch, EventList
+from ..patterns.library import Library
+from ..store import Store, open_store
 from .options import ServeOptions
 
 IDLE = 30.0
@@ -35,12 +40,17 @@ class Report(NamedTuple):
     events: int
     changes: int
     error: str = ""
+    evaluations: int = 0
+    """Messages that an evaluator scored first."""
+    cost: float = 0.0
+    """What that cost in dollars."""
 
 
 def run_sweeper(options: ServeOptions, pipe: Connection) -> None:
     """Sweep whenever the pipe says that something came, until it says stop or its other end dies."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the service closes the pipe
     library = load_library(options.patterns or None, options.settings)
+    evaluate = None if not options.evaluator else Scoring(options, library)
     tidied = float("-inf")
     with open_store(options.store) as store:
         is_due = True
@@ -58,8 +68,10 @@ def run_sweeper(options: ServeOptions, pipe: Connection) -> None:
                 if options.retention is not None and begun - tidied >= TIDY:
                     store.purge(before=_now() - timedelta(seconds=options.retention))
                     tidied = begun
+                scored = NOT_SCORED if evaluate is None else evaluate(store)
                 done = sweep(store, library, as_of=_now(), clock=_now, settings=options.settings)
-                report = Report(time.monotonic() - begun, done.subjects, done.events, len(store.unreported()))
+                seconds, changes = time.monotonic() - begun, len(store.unreported())
+                report = Report(seconds, done.subjects, done.events, changes, *scored)
             except EthogramError as error:
                 report = Report(time.monotonic() - begun, 0, 0, 0, str(error))
             try:
@@ -78,6 +90,33 @@ def run_sweeper(options: ServeOptions, pipe: Connection) -> None:
 
 def _now() -> datetime:
     return datetime.now(UTC)
+
+
+NOT_SCORED = ("", 0, 0.0)
+
+
+class Scoring:
+    """Scores the messages of subjects with something new, and keeps the scores in the store."""
+
+    def __init__(self, options: ServeOptions, library: Library) -> None:
+        self._evaluator = evaluator_of(options.settings, options.evaluator)
+        self._library, self._settings, self._left = library, options.settings, options.budget
+
+    def __call__(self, store: Store) -> tuple[str, int, float]:
+        """Why the evaluator stopped, how many messages it scored, and the dollars spent."""
+        if self._evaluator is None:
+            return NOT_SCORED
+        at, scorer = _now(), self._evaluator.scorer
+        subjects = SweepJob.of(store, self._library, self._settings, at).touched()
+        events = EventList(list(store.events([row.who for row in subjects], scorers={"*": scorer})))
+        if not events:
+            return NOT_SCORED
+        paying = paying_for(self._evaluator, self._settings, self._library, budget=self._left)
+        evaluated = score(store, Batch(events), Evaluate(self._evaluator, paying=paying), at)
+        if self._left is not None:
+            self._left = max(0.0, self._left - evaluated.spent)
+        stopped = "" if evaluated.stopped == OVER_BUDGET else evaluated.stopped
+        return stopped, len(evaluated.answers) - len(evaluated.cached), evaluated.spent
 
 
 def process_context() -> Any:

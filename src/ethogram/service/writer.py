@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -15,6 +16,9 @@ from ..store.records import Added, Staged, Store
 
 AT_ONCE = 5_000
 """Events in one commit, about."""
+SETTLE = 0.25
+"""Seconds between two times that commits are brought to the disk."""
+log = logging.getLogger("ethogram.service")
 
 
 class Busy(EthogramError):
@@ -40,9 +44,11 @@ class Writer:
         self._jobs: deque[_Job] = deque()
         self._waiting = 0
         self._changed = threading.Condition()
-        self._closing = False
-        self._thread = threading.Thread(target=self._run, name="writer", daemon=True)
-        self._thread.start()
+        self._closing, self._unsettled = threading.Event(), threading.Event()
+        work = {"writer": self._run, "settler": self._settle}
+        self._threads = [threading.Thread(target=run, name=name, daemon=True) for name, run in work.items()]
+        for thread in self._threads:
+            thread.start()
 
     @property
     def kinds(self) -> Kinds:
@@ -56,14 +62,14 @@ class Writer:
 
     def check_room(self) -> None:
         """Busy where so many wait that no request would be taken."""
-        if self._closing or self._waiting >= self._most:
+        if self._closing.is_set() or self._waiting >= self._most:
             raise Busy(f"{self._waiting:,} events wait to be written")
 
     def submit(self, received: Received, at: datetime) -> Future[Added]:
         """Queue the events of a request; Busy where too many wait."""
         job = _Job(received, at, Future())
         with self._changed:
-            if self._closing:
+            if self._closing.is_set():
                 raise Busy("the service is shutting down")
             if self._waiting and self._waiting + len(received.staged) > self._most:
                 raise Busy(f"{self._waiting:,} events wait to be written")
@@ -75,9 +81,11 @@ class Writer:
     def close(self) -> None:
         """Write what waits, then stop."""
         with self._changed:
-            self._closing = True
+            self._closing.set()
             self._changed.notify()
-        self._thread.join()
+        self._unsettled.set()
+        for thread in self._threads:
+            thread.join()
 
     def _run(self) -> None:
         while jobs := self._next():
@@ -85,10 +93,20 @@ class Writer:
             with self._changed:
                 self._waiting -= sum(len(job.received.staged) for job in jobs)
 
+    def _settle(self) -> None:
+        """Bring commits to the disk, so that no request waits for it."""
+        while not self._closing.wait(SETTLE):
+            self._unsettled.wait()
+            self._unsettled.clear()
+            try:
+                self._store.settle()
+            except EthogramError as error:
+                log.warning("commits wait for the disk: %s", error)
+
     def _next(self) -> list[_Job]:
         """Wait for jobs; none where the service stops."""
         with self._changed:
-            while not self._jobs and not self._closing:
+            while not self._jobs and not self._closing.is_set():
                 self._changed.wait()
             jobs: list[_Job] = []
             events = 0
@@ -138,6 +156,7 @@ class Writer:
         added = self._store.add(
             staged, keep_text=self._keep_text, received_at=job.at, kinds=self._kinds_of(staged)
         )
+        self._unsettled.set()
         self._on_written(added)
         return added
 

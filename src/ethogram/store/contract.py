@@ -57,6 +57,9 @@ class Store(Protocol):
     def close(self) -> None:
         """Release connections. A closed store is not used again."""
 
+    def settle(self) -> None:
+        """Make commits survive a loss of power, where they do not already; others may write meanwhile."""
+
     def __enter__(self) -> Store: ...
 
     def __exit__(

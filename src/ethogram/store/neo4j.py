@@ -46,6 +46,9 @@ class Neo4jStore(
     def close(self) -> None:
         self.driver.close()
 
+    def settle(self) -> None:
+        """Nothing: the server has brought every commit to the disk."""
+
     def __enter__(self) -> Neo4jStore:
         return self
 
