@@ -118,6 +118,8 @@ def test_turns_that_come_at_once_all_count(client: httpx.Client, tmp_path: Path)
         ({"at": "yesterday"}, "at"),
         ({"at": "2199-01-01T00:00:00Z"}, "2199"),
         ({"subject": 1}, "subject"),
+        ({"subject": "a\0b", "text": ""}, "null"),
+        ({"at": 0}, "at"),
     ],
 )
 def test_a_bad_turn_is_explained_and_does_not_count(
