@@ -8,7 +8,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from ethogram.app.watch import Watch
+from ethogram.app.live.watch import Watch
 from ethogram.config import Settings
 from ethogram.engine.detect import find
 from ethogram.language.compiler import compile_patterns

@@ -29,7 +29,7 @@ from benchmarks.quality.conversation_sets import (
 from benchmarks.quality.runs import set_name
 from benchmarks.quality.separation import figures
 from benchmarks.quality.simulate import Make
-from ethogram.app.course import WATCHED
+from ethogram.app.chat.summary import WATCHED
 from ethogram.errors import BadUsage
 from ethogram.stats import wilson
 

@@ -17,8 +17,8 @@ from pathlib import Path
 from statistics import median
 from typing import Any, Protocol
 
-from ethogram.app.conversation import ConversationState
-from ethogram.app.course import WATCHED
+from ethogram.app.chat.conversation import ConversationState
+from ethogram.app.chat.summary import WATCHED
 from ethogram.errors import BadUsage, did_you_mean
 
 SHORTEST, LONGEST = 50, 500

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ethogram.app.chat import rises
+from ethogram.app.chat.scores import rises
 from ethogram.report.wording import plural, printable
 
 if TYPE_CHECKING:

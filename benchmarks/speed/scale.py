@@ -20,7 +20,7 @@ from time import monotonic, sleep
 from typing import Annotated, NamedTuple
 
 from benchmarks.speed.data import write_lines, write_parquet
-from ethogram.app.consuming import Consumer, EventWriter
+from ethogram.app.live.stream_consumer import Consumer, EventWriter
 from ethogram.cli.options import opt
 from ethogram.cli.output import write_line
 from ethogram.config import Settings

@@ -27,13 +27,13 @@ if TYPE_CHECKING:
     from . import errors, verdicts
     from .agents.guard import Advice, RunGuard
     from .app.analyze import analyze
-    from .app.controller import RiskController, TurnResult
-    from .app.conversation import Conversation, ConversationState
+    from .app.chat.controller import RiskController, TurnResult
+    from .app.chat.conversation import Conversation, ConversationState
     from .app.findings import detections
     from .app.judging.assess import assess, assess_each
     from .app.judging.risk import SubjectRisk, subject_risk, subject_risks
+    from .app.live.watch import Watch
     from .app.result import Analysis
-    from .app.watch import Watch
     from .chat.escalation import detect_escalation_shape, detect_information_gathering
     from .chat.memory import ConversationMemory
     from .chat.records import Mode
@@ -116,12 +116,12 @@ _HOMES = {
     for home, names in {
         "agents.guard": "Advice RunGuard",
         "app.analyze": "Analysis analyze",
-        "app.controller": "RiskController TurnResult",
-        "app.conversation": "Conversation ConversationState",
+        "app.chat.controller": "RiskController TurnResult",
+        "app.chat.conversation": "Conversation ConversationState",
         "app.findings": "detections",
         "app.judging.assess": "assess assess_each",
         "app.judging.risk": "SubjectRisk subject_risk subject_risks",
-        "app.watch": "Watch",
+        "app.live.watch": "Watch",
         "chat.escalation": "detect_escalation_shape detect_information_gathering",
         "chat.memory": "ConversationMemory",
         "chat.records": "Mode",

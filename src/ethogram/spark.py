@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .app.analyze import load_library, moment_of
-from .app.consuming import MOST, NO_ID, Line, line_of
+from .app.live.stream_consumer import MOST, NO_ID, Line, line_of
 from .app.out_of_core import Job, Looked, Tally, look_at_events
 from .app.readings import (
     OF_ALL,

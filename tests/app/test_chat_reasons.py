@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from ethogram.app.chat import Scored, changes, left_at, reason_of, standing
-from ethogram.app.chat_files import ChatTurn
-from ethogram.app.conversation import ConversationState
-from ethogram.app.course import is_own, strongest
+from ethogram.app.chat.conversation import ConversationState
+from ethogram.app.chat.files import ChatTurn
+from ethogram.app.chat.scores import Scored, changes, left_at, reason_of, standing
+from ethogram.app.chat.summary import is_own, strongest
 from ethogram.chat.records import Change, Mode, Signal
 from ethogram.chat.risk_model import FLOORS, HYSTERESIS
 

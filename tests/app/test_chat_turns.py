@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from ethogram.app.chat_files import read_turns
+from ethogram.app.chat.files import read_turns
 from ethogram.errors import BadEvents, BadUsage
 
 PLAIN = "\n\nUser: hello\nassistant:  hi: there\nand now?\nNote: this is mine\n"

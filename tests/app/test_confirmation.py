@@ -7,8 +7,8 @@ import json
 import pytest
 
 from ethogram import Conversation, Mode
-from ethogram.app.chat import Followed, standing, summary_record, turn_record
-from ethogram.app.chat_files import ChatTurn
+from ethogram.app.chat.files import ChatTurn
+from ethogram.app.chat.scores import Followed, standing, summary_record, turn_record
 from ethogram.config import Settings
 from ethogram.errors import BadUsage
 from ethogram.evaluators.base import make_evaluator

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import ethogram
-from ethogram.app.conversation import programs_of
+from ethogram.app.chat.conversation import programs_of
 from ethogram.config import Settings
 from made_conversations import FIRES, QUIET, Said
 

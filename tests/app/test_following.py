@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from ethogram.app.analyze import analyze
-from ethogram.app.following import Follower, Look
+from ethogram.app.live.growing_files import Follower, Look
 from ethogram.config import Settings
 from ethogram.errors import BadEvents
 from ethogram.models import Detection

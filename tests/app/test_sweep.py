@@ -11,14 +11,16 @@ import pytest
 
 from ethogram.app import stored_events
 from ethogram.app.analyze import analyze
-from ethogram.app.explain_shapes import deadline_after
 from ethogram.app.stored_events import chunks
 from ethogram.app.sweep import Sweep, next_due, reset_clock, sweep
 from ethogram.config import Settings
-from ethogram.engine.history import histories
+from ethogram.engine.history import History, histories
+from ethogram.engine.live.expressions import number, read_at
 from ethogram.errors import BadUsage
 from ethogram.ingest import events_of
 from ethogram.language.compiler import compile_patterns
+from ethogram.language.program import SilenceProgram
+from ethogram.language.three_valued import above
 from ethogram.models import Event, micros
 from ethogram.patterns.library import Library, load_patterns
 from ethogram.store import Store, open_store
@@ -388,6 +390,16 @@ def test_a_lock_of_another_machine_with_a_beat_in_the_future_is_left_behind():
     row = {"host": "elsewhere", "pid": 1, "started": "", "beat_us": micros(FAR)}
     assert is_left(row, micros(NOW))
     assert not is_left({**row, "beat_us": micros(NOW + timedelta(minutes=10))}, micros(NOW))
+
+
+def deadline_after(body: SilenceProgram, history: History, at: int) -> int | None:
+    """When the silence after an event would be too long, in microseconds; None where it never is."""
+    if at + 1 < body.at_least or (body.after is not None and read_at(body.after, history, at) is not True):
+        return None
+    seconds = number(read_at(body.longer_than, history, at))
+    if seconds is None or above(0.0, seconds):
+        return None
+    return history.times[at] + max(0, round(seconds * 1e6))
 
 
 def test_the_next_deadline_is_that_after_the_last_event_of_a_history():

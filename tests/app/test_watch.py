@@ -148,7 +148,7 @@ def test_each_opening_rise_and_closing_is_told_once(tmp_path):
 
 @pytest.mark.parametrize("kind", ["threshold", "trend", "contrast", "silence", "sequence"])
 def test_nothing_is_told_twice(kind: str):
-    from ethogram.app.watch import Watch
+    from ethogram.app.live.watch import Watch
     from ethogram.language.compiler import compile_patterns
     from ethogram.models import rank
 

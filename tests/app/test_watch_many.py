@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from ethogram import Event, Watch
-from ethogram.app.watch import Watch as Live
+from ethogram.app.live.watch import Watch as Live
 from ethogram.config import Settings
 from ethogram.errors import Conflict
 from ethogram.language.compiler import compile_patterns

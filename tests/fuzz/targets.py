@@ -14,7 +14,7 @@ import ethogram
 from ethogram import registry
 from ethogram.agents.hook import state_db
 from ethogram.agents.hook.replay import in_process
-from ethogram.app.chat_files import read_turns
+from ethogram.app.chat.files import read_turns
 from ethogram.app.judging.verdicts import read_verdicts
 from ethogram.config import load_settings
 from ethogram.config.learned import read_changes

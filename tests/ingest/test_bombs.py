@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from bombs import BOMBS, MB, packed
-from ethogram.app.chat_files import read_turns
+from ethogram.app.chat.files import read_turns
 from ethogram.app.importing import Options, import_events
 from ethogram.cli.main import main
 from ethogram.errors import BadEvents

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from ethogram.app.conversation import Conversation
+from ethogram.app.chat.conversation import Conversation
 from ethogram.config import Settings
 from ethogram.errors import BadUsage
 from ethogram.service import chats as module

@@ -13,7 +13,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from ethogram.app.receiving import adapter_of
+from ethogram.app.live.receiver import adapter_of
 from ethogram.ingest.format import choose
 from ethogram.ingest.formats.json_array import JsonArray
 from ethogram.ingest.formats.jsonl import JsonLines

@@ -10,8 +10,8 @@ import pytest
 
 from ethogram.app.judging.learning import LearningResult
 from ethogram.risk.proposal import Effect, Proposal
-from ethogram.service import pages_more
 from ethogram.service.html import part
+from ethogram.service.pages import patterns as pattern_pages
 from service.conftest import Start, wait_for
 from service.test_events import COLD, line, post
 
@@ -101,9 +101,9 @@ def test_a_proposal_is_shown_before_and_after(client: httpx.Client, monkeypatch:
         before=Effect(20, 20), after=Effect(19, 4), held_out=Effect(18, 6), luck=0.004, verdicts=40, groups=9,
         recent=(30, 12), recent_lost=1,
     )  # fmt: skip
-    monkeypatch.setattr(pages_more, "judged_patterns", lambda store: ["loop"])
+    monkeypatch.setattr(pattern_pages, "judged_patterns", lambda store: ["loop"])
     monkeypatch.setattr(
-        pages_more,
+        pattern_pages,
         "learn_pattern",
         lambda store, name, settings, at: LearningResult(proposal, "v1", at),
     )

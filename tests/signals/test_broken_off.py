@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from ethogram.app.analyze import analyze
-from ethogram.app.watch import Watch
+from ethogram.app.live.watch import Watch
 from ethogram.models import Event
 from ethogram.models.roles import SERVICE_ROLES
 from ethogram.signals import measure_all

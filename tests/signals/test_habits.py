@@ -9,8 +9,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from ethogram.app.analyze import analyze, load_library
+from ethogram.app.live.watch import Watch
 from ethogram.app.sweep import sweep
-from ethogram.app.watch import Watch
 from ethogram.config import Settings
 from ethogram.models import Event
 from ethogram.signals import Measurer, Options, measure_all

@@ -23,7 +23,7 @@ import pyarrow as pa
 import pyarrow.parquet
 
 from ethogram.app.analyze import analyze_gathered, load_library
-from ethogram.app.consuming import EventWriter
+from ethogram.app.live.stream_consumer import EventWriter
 from ethogram.cli.main import main
 from ethogram.config import Settings
 from ethogram.errors import BadUsage
@@ -213,7 +213,7 @@ def test_blocks_hold_whole_subjects_and_every_row_once(seed: int):
 KILLED = """\
 import os, signal, sys
 import ethogram.spark
-from ethogram.app.consuming import EventWriter
+from ethogram.app.live.stream_consumer import EventWriter
 from ethogram.cli.main import main
 
 ethogram.spark.MOST = 50

@@ -30,9 +30,9 @@ import confluent_kafka
 import nats
 import redis
 
-from ethogram.app import consuming
 from ethogram.app.analyze import analyze_gathered, load_library
-from ethogram.app.consuming import Consumer, EventWriter, Refused, Sweeps
+from ethogram.app.live import stream_consumer
+from ethogram.app.live.stream_consumer import Consumer, EventWriter, Refused, Sweeps
 from ethogram.cli.main import main
 from ethogram.config import Settings
 from ethogram.errors import BadUsage
@@ -226,12 +226,12 @@ def test_two_consumers_of_two_partitions_find_what_analyze_finds(broker, name, s
 
 KILLED = """\
 import os, signal, sys
-from ethogram.app import consuming
+from ethogram.app.live import stream_consumer
 from ethogram.cli.main import main
 
 point, at = sys.argv[1], int(sys.argv[2])
-consuming.ENOUGH = consuming.MOST = 40
-owner = consuming.Consumer if point == "take" else consuming.EventWriter
+stream_consumer.ENOUGH = stream_consumer.MOST = 40
+owner = stream_consumer.Consumer if point == "take" else stream_consumer.EventWriter
 before = getattr(owner, point)
 calls = 0
 
@@ -309,7 +309,7 @@ def test_a_source_without_times_takes_none_with_times(store, library):
     assert main(["store", "import", "old.jsonl", "--store", "s.db"]) == 0
     events = [{**event, "source": source} for source in ("old", "new") for event in warm_messages()[:1]]
     messages = [Message(f"here/{n}", json.dumps(event).encode(), None, n) for n, event in enumerate(events)]
-    lines = [consuming.line_of(item, Limits()) for item in messages]
+    lines = [stream_consumer.line_of(item, Limits()) for item in messages]
     taken = writer(store).write(lines, datetime.now(UTC))
     assert (taken.added, [item.position for item in taken.refused]) == (1, ["here/0"])
     assert "the source 'old' has no times in the store" in taken.refused[0].why
@@ -318,8 +318,8 @@ def test_a_source_without_times_takes_none_with_times(store, library):
 def test_a_message_that_is_too_long_is_not_read():
     limits = Limits(line=20)
     long, short = (Message("here/1", b'{"subject": "%s"}' % (b"a" * size), None, 1) for size in (9, 4))
-    assert "limits: {line: ...}" in str(consuming.line_of(long, limits).line)
-    assert consuming.line_of(short, limits).line == consuming.NO_TIME
+    assert "limits: {line: ...}" in str(stream_consumer.line_of(long, limits).line)
+    assert stream_consumer.line_of(short, limits).line == stream_consumer.NO_TIME
 
 
 def test_an_event_without_id_and_time_is_known_by_its_place(broker, name, store, library):
@@ -334,7 +334,7 @@ def test_a_batch_has_256_messages_or_more_where_they_wait(broker, name, store, l
     broker.send(name, partitioned(random_events(count=600)))
     it, close = consumer(broker.url(name), store)
     try:
-        assert len(it.gather(PATIENCE)) >= consuming.ENOUGH == 256
+        assert len(it.gather(PATIENCE)) >= stream_consumer.ENOUGH == 256
     finally:
         close()
 

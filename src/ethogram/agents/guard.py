@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from threading import RLock
 from typing import Any
 
-from ..app.watch import Watch
+from ..app.live.watch import Watch
 from ..config import Settings
 from ..errors import BadUsage, did_you_mean
 from ..models import Detection, Event

@@ -30,7 +30,6 @@ from ..signals import Options, plan
 from ..store import open_store
 from ..store.records import Change, Held, Store, SubjectRow, Swept, SweptDetection, Who
 from .changes import compare
-from .inside import InsideSearch
 from .readings import (
     Copies,
     are_ours,
@@ -43,6 +42,7 @@ from .readings import (
     scored_events,
 )
 from .stored_events import chunks, mutes_in, not_read
+from .sweep_inside import InsideSearch
 
 MANY_EVENTS = 200_000
 """Events of subjects with something new from which on several processes pay off."""

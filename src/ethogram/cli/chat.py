@@ -7,8 +7,8 @@ from typing import Annotated, Any
 
 import click
 
-from ..app.chat import Followed, Make, Scored, follow, summary_record, turn_record
-from ..app.chat_files import read_turns
+from ..app.chat.files import read_turns
+from ..app.chat.scores import Followed, Make, Scored, follow, summary_record, turn_record
 from ..chat.records import MODES
 from ..errors import BadUsage, did_you_mean
 from ..report.chat import TurnWriter, never_measured, summary_line
@@ -82,7 +82,7 @@ def maker(
     """What makes a conversation, with the settings, the embedder and the store that are named."""
     import ethogram
 
-    from ..app.confirmation import confirmer_of
+    from ..app.chat.confirmation import confirmer_of
 
     settings = o.load_config(config).settings
     confirmer = confirmer_of(evaluator or None, budget, settings)

@@ -13,8 +13,8 @@ import click
 
 from .. import spark as spark_
 from ..app.analyze import load_library
-from ..app.consuming import EventWriter, Line, Sweeps
 from ..app.evaluation.questions import Interrupts
+from ..app.live.stream_consumer import EventWriter, Line, Sweeps
 from ..app.sweep import Sweep
 from ..errors import BadUsage, EthogramError
 from ..report.wording import plural, printable

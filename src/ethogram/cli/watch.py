@@ -16,9 +16,9 @@ from typing import Annotated
 
 import click
 
-from ..app.consuming import Consumer, EventWriter, Refused, Sweeps
 from ..app.evaluation.questions import Interrupts
-from ..app.following import Follower, Look
+from ..app.live.growing_files import Follower, Look
+from ..app.live.stream_consumer import Consumer, EventWriter, Refused, Sweeps
 from ..app.run_record import Run, RunEpisode
 from ..app.sweep import Sweep
 from ..errors import BadEvents, BadUsage

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from ..app.chat import COMBINED, Scored, changes, excerpt, reason_of, rises, standing
+from ..app.chat.scores import COMBINED, Scored, changes, excerpt, reason_of, rises, standing
 from ..chat.records import Mode
 from .wording import clean, plural, printable
 

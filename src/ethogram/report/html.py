@@ -22,7 +22,7 @@ from .coverage import Coverage
 from .wording import clean, plural, stamp
 
 if TYPE_CHECKING:
-    from ..app.chat import Followed, Scored
+    from ..app.chat.scores import Followed, Scored
     from ..risk.calibration import Reliability
 
 
@@ -218,7 +218,7 @@ def _runs(ranked: Sequence[Run], numbers: Mapping[Who, int]) -> dict[str, Any]:
 
 def chat_page(turns: Sequence[Scored], followed: Mapping[str, Followed], *, excerpts: bool = False) -> str:
     """Scored conversations; what was said is there only with `excerpts`."""
-    from ..app.chat import COMBINED, excerpt, summary_record
+    from ..app.chat.scores import COMBINED, excerpt, summary_record
     from .chat import (
         UNMEASURED,
         evaluator_text,

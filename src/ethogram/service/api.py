@@ -17,7 +17,7 @@ from ..app.judging import verdicts as judging
 from ..app.judging.accuracy import accuracies
 from ..app.judging.learning import judged_patterns, learn_pattern, learning_record
 from ..app.judging.risk import newest, risk_record, subject_risk, subject_risks
-from ..app.receiving import Ingested
+from ..app.live.receiver import Ingested
 from ..app.stored_events import note_looks
 from ..app.subject import find_subject, subject_context
 from ..config.settings import learning_in
@@ -26,10 +26,10 @@ from ..fields import InputStruct, one_of
 from ..models import format_time, parse_time
 from ..models.severity import SEVERITIES
 from .audit import actions_of
-from .guard import Refused, body_of, json_response
 from .inbox import MAX_TEXT, MUTES, decide, inbox, look
 from .keys import ApiKey
 from .patterns import pattern_record, pattern_rows
+from .request_checks import Refused, body_of, json_response
 from .routes import TIME, CanAdmin, CanIngest, CanJudge, CanRead, Limit, Offset, Running, Text, person_of
 from .state import Service
 

@@ -14,23 +14,11 @@ from starlette.responses import PlainTextResponse, RedirectResponse, Response
 
 from .. import __version__
 from ..errors import EthogramError
-from . import (
-    api,
-    chat_routes,
-    otlp,
-    pages,
-    pages_chats,
-    pages_detection,
-    pages_inbox,
-    pages_more,
-    pages_people,
-    pages_runs,
-    pages_subject,
-    stream,
-)
-from .guard import Guard, Refused, error_response, explain
+from . import api, chat_routes, otlp, stream
 from .html import render
 from .openapi import describe
+from .pages import chats, common, detection, inbox, patterns, people, runs, subject
+from .request_checks import Guard, Refused, error_response, explain
 from .routes import CanRead
 from .state import Service
 
@@ -59,14 +47,14 @@ def create_app(service: Service) -> FastAPI:
     app.state.live_runs = otlp.live_runs(service)
     app.include_router(otlp.router)
     for family in (
-        pages,
-        pages_inbox,
-        pages_detection,
-        pages_subject,
-        pages_runs,
-        pages_chats,
-        pages_people,
-        pages_more,
+        common,
+        inbox,
+        detection,
+        subject,
+        runs,
+        chats,
+        people,
+        patterns,
     ):
         app.include_router(family.router)
 

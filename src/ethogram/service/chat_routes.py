@@ -13,16 +13,16 @@ import msgspec
 from fastapi import APIRouter, Depends, Request
 from starlette.responses import Response
 
-from ..app.conversation import moment_of, role_of
+from ..app.chat.conversation import moment_of, role_of
 from ..errors import BadUsage
 from ..fields import InputStruct, Role
 from ..ingest.values import as_dict, as_dicts, as_list, text_at, text_of
 from ..models import parse_time
 from ..store.records import LITELLM, TALKS, Added
 from .chats import Chats, Place
-from .guard import Refused, body_of, json_response, requires
 from .keys import ApiKey
 from .policy import Policy, sentence_of
+from .request_checks import Refused, body_of, json_response, requires
 from .routes import TIME
 from .state import Service
 

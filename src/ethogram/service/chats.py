@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from ..app.conversation import name_of, role_of
+from ..app.chat.conversation import name_of, role_of
 from ..chat.conversation import Talk, follow, start
 from ..chat.records import Mode, Outcome
 from ..config import Settings

@@ -14,7 +14,7 @@ import msgspec
 from starlette.requests import Request
 from starlette.types import Receive, Scope, Send
 
-from ..app.receiving import Receiver
+from ..app.live.receiver import Receiver
 from ..errors import BadUsage
 from ..ingest.values import as_dict
 from ..models.slotted import dataclass
@@ -23,10 +23,10 @@ from ..store import open_store
 from ..store.records import PROXY, TALKS, Added, Store
 from .chat_states import ChatTurn
 from .chats import Chats, Place
-from .guard import BODY_SECONDS, Refused, check_request
 from .keys import ROLES, KeyRing
 from .options import ServeOptions
 from .policy import Policy, headers_of, note_of, sentence_of
+from .request_checks import BODY_SECONDS, Refused, check_request
 from .state import Service, log
 from .wire import (
     CHAT_PATHS,

@@ -22,7 +22,7 @@ from ..report.html import asset
 from ..report.html import environment as report_environment
 from ..report.runs import result_text
 from ..report.wording import clean
-from .guard import Refused
+from .request_checks import Refused
 from .routes import service_of
 
 HERE = Path(__file__).parent

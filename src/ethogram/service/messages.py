@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from hashlib import blake2b
 from typing import Any, NamedTuple
 
-from ..app.conversation import role_of
+from ..app.chat.conversation import role_of
 from ..errors import BadUsage
 from ..ingest.values import as_dict, as_dicts, text_at, text_of
 

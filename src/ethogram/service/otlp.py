@@ -20,9 +20,9 @@ from starlette.responses import Response
 from ..ingest.format import Record
 from ..ingest.values import as_dict, as_dicts
 from ..models.limits import Limits
-from .guard import body_of, json_response, requires
 from .keys import ApiKey
 from .live_traces import LiveRuns
+from .request_checks import body_of, json_response, requires
 from .state import Service
 
 router = APIRouter(prefix="/v1")

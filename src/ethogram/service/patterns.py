@@ -10,7 +10,7 @@ from ..app.judging.risk import pattern_files
 from ..errors import did_you_mean
 from ..patterns.pattern_file import PatternFile, read_pattern_file
 from ..report.wording import pairs_text
-from .guard import Refused
+from .request_checks import Refused
 from .state import Service
 
 

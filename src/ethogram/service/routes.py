@@ -7,8 +7,8 @@ from typing import Annotated
 import msgspec
 from fastapi import Depends, Query, Request
 
-from .guard import requires
 from .keys import ApiKey
+from .request_checks import requires
 from .state import Service
 
 

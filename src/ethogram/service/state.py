@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from time import monotonic
 
 from ..app.analyze import load_library
-from ..app.receiving import Receiver
+from ..app.live.receiver import Receiver
 from ..app.stored_events import note_looks
 from ..config import Settings
 from ..config.settings import METRICS

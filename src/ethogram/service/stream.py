@@ -13,7 +13,7 @@ from starlette.responses import StreamingResponse
 
 from ..models.slotted import replace
 from ..store.records import Change
-from .guard import Refused
+from .request_checks import Refused
 from .routes import CanRead, Running
 from .state import Service
 

@@ -10,7 +10,7 @@ from concurrent.futures import Future
 from datetime import datetime
 from typing import NamedTuple
 
-from ..app.receiving import Kinds, Received, add_first
+from ..app.live.receiver import Kinds, Received, add_first
 from ..errors import BadEvents, EthogramError
 from ..store.records import Added, Staged, Store
 

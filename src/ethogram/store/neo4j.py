@@ -9,10 +9,10 @@ from ..errors import BadUsage
 from ..models import moment
 from . import store
 from .graph.connection import connect
+from .graph.detection import Inside
 from .graph.events import Events
 from .graph.findings import Findings, Notes
 from .graph.imports import Imports
-from .graph.inside import Inside
 from .graph.moving import Links, Moves
 from .graph.purge import Purges
 from .graph.records import Detections, States, Sweeps, Verdicts

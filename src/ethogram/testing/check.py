@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from ..app.analyze import analyze
+from ..app.live.watch import Watch
 from ..app.pattern_tests import run_examples
-from ..app.watch import Watch
 from ..config import Settings
 from ..models import Detection, Event
 from ..patterns.code_patterns import CodePattern, code_patterns

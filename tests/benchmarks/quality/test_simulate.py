@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from benchmarks.quality.simulate import KINDS, Simulated, followed, phrases, simulate, simulated
-from ethogram.app.conversation import Conversation
+from ethogram.app.chat.conversation import Conversation
 from ethogram.chat.harm_lexicon import find
 from ethogram.chat.words import tokens
 from ethogram.errors import BadUsage

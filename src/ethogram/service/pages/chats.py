@@ -9,19 +9,19 @@ from fastapi import APIRouter, Request
 from markupsafe import Markup
 from starlette.responses import Response
 
-from ..chat.records import MODES
-from ..models import Detection, Event
-from ..models.roles import is_by_service
-from ..report import plots, svg
-from ..report.svg import number
-from ..report.wording import pairs_text, ranked
-from ..signals import Measurer, Options
-from ..signals.chat import role_of
-from ..store.windows import Thread, thread_events, threads, within
-from .guard import Refused
-from .html import Part, render
-from .routes import CanRead, Offset, Running
-from .state import Service
+from ...chat.records import MODES
+from ...models import Detection, Event
+from ...models.roles import is_by_service
+from ...report import plots, svg
+from ...report.svg import number
+from ...report.wording import pairs_text, ranked
+from ...signals import Measurer, Options
+from ...signals.chat import role_of
+from ...store.windows import Thread, thread_events, threads, within
+from ..html import Part, render
+from ..request_checks import Refused
+from ..routes import CanRead, Offset, Running
+from ..state import Service
 
 router = APIRouter(include_in_schema=False)
 PAGE = 100

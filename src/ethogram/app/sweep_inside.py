@@ -10,7 +10,7 @@ from ..language.ast import Attribute, Signal
 from ..language.program import Program
 from ..language.visitor import named
 from ..signals import plan
-from ..store.graph.inside import Inside
+from ..store.graph.detection import Inside
 from ..store.graph.programs import Inexpressible, why_not
 from ..store.records import Store, SubjectRow, Who
 

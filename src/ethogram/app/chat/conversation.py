@@ -13,28 +13,28 @@ from typing import TYPE_CHECKING, Any, Self
 
 import msgspec
 
-from ..chat.conversation import Meaning, Talk, follow, held, start, talk_from_json, talk_to_json
-from ..chat.memory import TOPICS, ConversationMemory, Topic
-from ..chat.records import ROLES, Change, Mode, Signal, signal_named
-from ..config import Settings
-from ..errors import BadUsage
-from ..fields import Count, Name, Ratio, Role
-from ..ingest.collector import future_message, latest_time
-from ..language.program import Program
-from ..models import Detection, Event, micros, moment
-from ..models.constants import ACTIVE_STATUSES
-from ..models.record import Record, decimals
-from ..signals.base import Unmeasured
-from ..signals.chat import meaning_of, tuning_of, values_of
-from ..store.records import TALKS, Store
-from .analyze import overlaid_patterns
-from .changes import save_found
+from ...chat.conversation import Meaning, Talk, follow, held, start, talk_from_json, talk_to_json
+from ...chat.memory import TOPICS, ConversationMemory, Topic
+from ...chat.records import ROLES, Change, Mode, Signal, signal_named
+from ...config import Settings
+from ...errors import BadUsage
+from ...fields import Count, Name, Ratio, Role
+from ...ingest.collector import future_message, latest_time
+from ...language.program import Program
+from ...models import Detection, Event, micros, moment
+from ...models.constants import ACTIVE_STATUSES
+from ...models.record import Record, decimals
+from ...signals.base import Unmeasured
+from ...signals.chat import meaning_of, tuning_of, values_of
+from ...store.records import TALKS, Store
+from ..analyze import overlaid_patterns
+from ..changes import save_found
+from ..live.watch import Watch
 from .confirmation import CONFIRMED, MOST_TURNS, NOT_CONFIRMED, Confirmer, Spending, confirmer_of
-from .course import Course
-from .watch import Watch
+from .summary import Course
 
 if TYPE_CHECKING:
-    from ..evaluators.base import Evaluator
+    from ...evaluators.base import Evaluator
 
 
 def name_of(value: object, what: str) -> str:
@@ -494,7 +494,7 @@ def _meaning(value: Any) -> Meaning | None:
         return meaning_of({"embedder": value})
     if not hasattr(value, "embed") or not isinstance(getattr(value, "name", None), str):
         raise BadUsage("invalid embedder: expected a name, None, or an object with a name and a method embed")
-    from ..chat.embeddings.harm_reader import Reader
+    from ...chat.embeddings.harm_reader import Reader
 
     return Reader(value)
 
@@ -502,7 +502,7 @@ def _meaning(value: Any) -> Meaning | None:
 def _store(store: Store | str | Path | None) -> Store | None:
     if not isinstance(store, (str, Path)):
         return store
-    from ..store import open_store
+    from ...store import open_store
 
     return open_store(str(store), create=True)
 

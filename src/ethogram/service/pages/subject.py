@@ -10,28 +10,28 @@ from urllib.parse import urlencode
 from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
-from ..app.explain import FIRED, INSUFFICIENT, NO_HISTORY, QUIET, Question, Why
-from ..app.explain import why as explain
-from ..app.judging.risk import newest, subject_risk, subject_risks
-from ..app.readings import scored_events
-from ..app.subject import find_subject, signal_contexts, stages
-from ..errors import BadUsage
-from ..ingest import Batch
-from ..ingest.batch import EventList, EventSequence
-from ..language.program import SequenceProgram
-from ..models import Detection, format_time, parse_time
-from ..models.detection import base_pattern
-from ..report.explain import why_lines
-from ..report.wording import ranked
-from ..store.records import SubjectRow
-from ..store.windows import Contacts, contacts, window
-from .guard import Refused
-from .html import Part, render
-from .inbox import TRIAGE, InboxItem, item_of, last_look
-from .pages_detection import Period, chart_of
-from .pages_inbox import untimed_sources
-from .routes import CanRead, Offset, Running, person_of
-from .state import Service
+from ...app.explain import FIRED, INSUFFICIENT, NO_HISTORY, QUIET, Question, Why
+from ...app.explain import why as explain
+from ...app.judging.risk import newest, subject_risk, subject_risks
+from ...app.readings import scored_events
+from ...app.subject import find_subject, signal_contexts, stages
+from ...errors import BadUsage
+from ...ingest import Batch
+from ...ingest.batch import EventList, EventSequence
+from ...language.program import SequenceProgram
+from ...models import Detection, format_time, parse_time
+from ...models.detection import base_pattern
+from ...report.explain import why_lines
+from ...report.wording import ranked
+from ...store.records import SubjectRow
+from ...store.windows import Contacts, contacts, window
+from ..html import Part, render
+from ..inbox import TRIAGE, InboxItem, item_of, last_look
+from ..request_checks import Refused
+from ..routes import CanRead, Offset, Running, person_of
+from ..state import Service
+from .detection import Period, chart_of
+from .inbox import untimed_sources
 
 router = APIRouter(include_in_schema=False)
 PAGE = 100

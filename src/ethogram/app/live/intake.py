@@ -7,24 +7,24 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from ..config import Settings
-from ..engine.contagion import Notification
-from ..engine.live_detections import Live
-from ..errors import BadEvents, Conflict, Fault
-from ..ingest import Limits
-from ..ingest.collector import future_message, latest_time
-from ..ingest.errors import BadLine, shown
-from ..ingest.event_parser import Rules, content_of, event_of, fields_of
-from ..ingest.messages import event_line
-from ..ingest.ordering import Buffer, flush, release
-from ..language.program import Program
-from ..models import Event, content_hash, default_id, micros, moment
-from ..patterns.catalogue import known_ranges
-from ..signals import Measurer, Options, plan
-from .readings import needed, only_scorers
+from ...config import Settings
+from ...engine.contagion import Notification
+from ...engine.live_detections import Live
+from ...errors import BadEvents, Conflict, Fault
+from ...ingest import Limits
+from ...ingest.collector import future_message, latest_time
+from ...ingest.errors import BadLine, shown
+from ...ingest.event_parser import Rules, content_of, event_of, fields_of
+from ...ingest.messages import event_line
+from ...ingest.ordering import Buffer, flush, release
+from ...language.program import Program
+from ...models import Event, content_hash, default_id, micros, moment
+from ...patterns.catalogue import known_ranges
+from ...signals import Measurer, Options, plan
+from ..readings import needed, only_scorers
 
 if TYPE_CHECKING:
-    from .evaluation.live import LiveScores
+    from ..evaluation.live import LiveScores
 
 REMEMBERED = 2_000
 """Newest ids of a source by which repeated events are recognized."""

@@ -10,21 +10,21 @@ from fastapi import APIRouter, Request
 from markupsafe import Markup
 from starlette.responses import Response
 
-from ..app.judging import verdicts as judging
-from ..app.readings import scored_events
-from ..app.traces import trace
-from ..ingest.batch import sequence_of
-from ..models import Detection, Event, Verdict, parse_time
-from ..models.detection import base_pattern
-from ..report import charts, wording
-from ..signals.chat import role_of
-from ..store.records import Who
-from ..store.windows import sample, window
-from .html import Part, part, render
-from .inbox import TRIAGE, Triage, inbox, triage_of
-from .pages_inbox import NEWS
-from .routes import CanRead, Running, person_of
-from .state import Service
+from ...app.judging import verdicts as judging
+from ...app.readings import scored_events
+from ...app.traces import trace
+from ...ingest.batch import sequence_of
+from ...models import Detection, Event, Verdict, parse_time
+from ...models.detection import base_pattern
+from ...report import charts, wording
+from ...signals.chat import role_of
+from ...store.records import Who
+from ...store.windows import sample, window
+from ..html import Part, part, render
+from ..inbox import TRIAGE, Triage, inbox, triage_of
+from ..routes import CanRead, Running, person_of
+from ..state import Service
+from .inbox import NEWS
 
 router = APIRouter(include_in_schema=False)
 AROUND = 2

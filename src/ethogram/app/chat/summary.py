@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from ..chat.records import MODES
-from ..chat.risk_model import together
-from ..models.slotted import dataclass, field, replace
+from ...chat.records import MODES
+from ...chat.risk_model import together
+from ...models.slotted import dataclass, field, replace
 
 if TYPE_CHECKING:
     from .conversation import ConversationState

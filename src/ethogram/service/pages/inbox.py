@@ -10,15 +10,15 @@ from fastapi import APIRouter, Query, Request
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
-from ..models import SEVERITIES, rank
-from ..report import charts, wording
-from ..report.wording import plural
-from .api import VerdictBody, save_triage, save_verdict
-from .html import back, render
-from .inbox import STATES, InboxItem, inbox, last_look, look
-from .pages import form_of
-from .routes import CanJudge, CanRead, Running, person_of
-from .state import Service
+from ...models import SEVERITIES, rank
+from ...report import charts, wording
+from ...report.wording import plural
+from ..api import VerdictBody, save_triage, save_verdict
+from ..html import back, render
+from ..inbox import STATES, InboxItem, inbox, last_look, look
+from ..routes import CanJudge, CanRead, Running, person_of
+from ..state import Service
+from .common import form_of
 
 router = APIRouter(include_in_schema=False)
 NEWS = ("escalating", "regressed", "new")

@@ -8,20 +8,20 @@ from fastapi import APIRouter, Request
 from markupsafe import Markup
 from starlette.responses import Response
 
-from ..app.findings import find_page
-from ..app.judging.accuracy import accuracies
-from ..app.judging.learning import judged_patterns, learn_pattern
-from ..app.judging.risk import pattern_files
-from ..config.settings import learning_in
-from ..report.svg import percent, tag
-from ..report.verdicts import counts_text, precision_text, within
-from ..report.wording import plural
-from ..risk.proposal import Effect, NoProposal, Proposal
-from .guard import json_response
-from .html import Part, render
-from .patterns import pattern_record, pattern_rows, stories
-from .routes import CanRead, Running
-from .state import Service
+from ...app.findings import find_page
+from ...app.judging.accuracy import accuracies
+from ...app.judging.learning import judged_patterns, learn_pattern
+from ...app.judging.risk import pattern_files
+from ...config.settings import learning_in
+from ...report.svg import percent, tag
+from ...report.verdicts import counts_text, precision_text, within
+from ...report.wording import plural
+from ...risk.proposal import Effect, NoProposal, Proposal
+from ..html import Part, render
+from ..patterns import pattern_record, pattern_rows, stories
+from ..request_checks import json_response
+from ..routes import CanRead, Running
+from ..state import Service
 
 router = APIRouter(include_in_schema=False)
 RECENT = 20

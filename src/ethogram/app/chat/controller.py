@@ -12,13 +12,13 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import urlsplit
 
-from ..errors import BadUsage, EvaluatorStopped
+from ...errors import BadUsage, EvaluatorStopped
 from .conversation import Conversation, ConversationState
 
 if TYPE_CHECKING:
     from uuid import UUID
 
-    from ..evaluators.openai import OpenAI
+    from ...evaluators.openai import OpenAI
 
 OLLAMA = "http://localhost:11434/v1"
 MOST_MESSAGES = 2_000  # of a session, kept and sent
@@ -83,8 +83,8 @@ class RiskController:
         **options: Any,
     ) -> None:
         # Imported here: it needs the extra `llm`, which `import ethogram` does not.
-        from ..evaluators.base import make_evaluator
-        from ..evaluators.openai import OpenAI
+        from ...evaluators.base import make_evaluator
+        from ...evaluators.openai import OpenAI
 
         if isinstance(max_sessions, bool) or not isinstance(max_sessions, int) or max_sessions < 1:
             raise BadUsage(f"invalid max_sessions {max_sessions!r:.40}: expected a number of at least 1")
@@ -162,7 +162,7 @@ class RiskController:
 
     def _answer(self, messages: list[dict[str, str]]) -> tuple[str | None, str | None]:
         """The model's answer, or None and why there is none."""
-        from ..remote.client import RequestFailure
+        from ...remote.client import RequestFailure
 
         request = {"model": self._model.settings.model, "messages": messages}
         try:

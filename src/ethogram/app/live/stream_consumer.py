@@ -14,20 +14,20 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
-from ..config import Settings
-from ..errors import BadUsage
-from ..files import make_private_file
-from ..ingest.errors import BadLine, type_name
-from ..ingest.streams import decode, parse
-from ..models.limits import Limits, over
-from ..models.mute import Mute
-from ..models.slotted import replace
-from ..patterns.library import Library
-from ..store.records import Locked, Store
-from ..streams import Message, Stream
-from .receiving import Receiver, add_first
-from .swarms import told_once
-from .sweep import Sweep, mute_changes, sweep
+from ...config import Settings
+from ...errors import BadUsage
+from ...files import make_private_file
+from ...ingest.errors import BadLine, type_name
+from ...ingest.streams import decode, parse
+from ...models.limits import Limits, over
+from ...models.mute import Mute
+from ...models.slotted import replace
+from ...patterns.library import Library
+from ...store.records import Locked, Store
+from ...streams import Message, Stream
+from ..swarms import told_once
+from ..sweep import Sweep, mute_changes, sweep
+from .receiver import Receiver, add_first
 
 ENOUGH, MOST = 256, 4_096
 """Messages for which a batch waits while more come, and the most that it has."""

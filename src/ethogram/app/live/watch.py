@@ -11,26 +11,26 @@ from pathlib import Path
 from threading import RLock
 from typing import TYPE_CHECKING, Any
 
-from ..config import Settings
-from ..engine.combination import Combining
-from ..engine.contagion import Notification
-from ..engine.live.state import load_engine, save_engine, version_of
-from ..errors import BadUsage, EthogramError
-from ..language.history import CAP
-from ..language.program import Program
-from ..models import Detection, Event, Evidence, micros, moment
-from ..models.detection import TIMES
-from ..models.mute import Mute
-from ..patterns.library import Library
-from .analyze import load_library
+from ...config import Settings
+from ...engine.combination import Combining
+from ...engine.contagion import Notification
+from ...engine.live.state import load_engine, save_engine, version_of
+from ...errors import BadUsage, EthogramError
+from ...language.history import CAP
+from ...language.program import Program
+from ...models import Detection, Event, Evidence, micros, moment
+from ...models.detection import TIMES
+from ...models.mute import Mute
+from ...patterns.library import Library
+from ..analyze import load_library
+from ..mute import FACTS
+from ..mute import mutes as is_muted_by
+from ..subject import Progress, progress_of
 from .intake import Arrivals, Intake
-from .mute import FACTS
-from .mute import mutes as is_muted_by
-from .subject import Progress, progress_of
 
 if TYPE_CHECKING:
-    from ..evaluators.base import Evaluator
-    from .evaluation.live import LiveScores
+    from ...evaluators.base import Evaluator
+    from ..evaluation.live import LiveScores
 
 FORMAT = 3
 """Of a saved watch."""
@@ -79,8 +79,8 @@ class Watch:
             )
         scores = None
         if evaluator is not None:
-            from .evaluation.live import LiveScores
-            from .evaluation.scoring import evaluator_of, paying_for, settings_for
+            from ..evaluation.live import LiveScores
+            from ..evaluation.scoring import evaluator_of, paying_for, settings_for
 
             item = evaluator_of(settings, evaluator) if isinstance(evaluator, str) else evaluator
             if item is not None:

@@ -8,15 +8,15 @@ from typing import Annotated, Any
 
 from msgspec import Meta
 
-from ..chat.records import Change, Mode
-from ..chat.risk_model import FLOORS, HYSTERESIS
-from ..fields import Amount, Count, Name, Ratio, RecordStruct, one_of
-from ..models import Detection, format_time
-from ..models.record import decimals
-from ..models.redaction import mask
-from .chat_files import ChatTurn
+from ...chat.records import Change, Mode
+from ...chat.risk_model import FLOORS, HYSTERESIS
+from ...fields import Amount, Count, Name, Ratio, RecordStruct, one_of
+from ...models import Detection, format_time
+from ...models.record import decimals
+from ...models.redaction import mask
 from .conversation import Conversation, ConversationState
-from .course import LEAST, WATCHED
+from .files import ChatTurn
+from .summary import LEAST, WATCHED
 
 COMBINED = (
     "+ and - tell what a signal adds more or less than a turn before. They do not sum up to the risk: the "

@@ -14,26 +14,26 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from ..config import Settings
-from ..errors import BadEvents
-from ..ingest import Batch, Limits, OnDisk
-from ..ingest.collector import latest_time
-from ..ingest.reader import InputFile, find_files, gather_events
-from ..ingest.streams import GZIP
-from ..models import Detection, micros
-from ..models.mute import Mute
-from ..models.slotted import replace
-from ..patterns.catalogue import known_ranges
-from ..patterns.library import Library
-from ..store.records import Store
-from .analyze import analyze_gathered
-from .changes import compare
-from .mute import mute
-from .run_record import Run, RunEpisode
-from .runs import run_report
+from ...config import Settings
+from ...errors import BadEvents
+from ...ingest import Batch, Limits, OnDisk
+from ...ingest.collector import latest_time
+from ...ingest.reader import InputFile, find_files, gather_events
+from ...ingest.streams import GZIP
+from ...models import Detection, micros
+from ...models.mute import Mute
+from ...models.slotted import replace
+from ...patterns.catalogue import known_ranges
+from ...patterns.library import Library
+from ...store.records import Store
+from ..analyze import analyze_gathered
+from ..changes import compare
+from ..mute import mute
+from ..run_record import Run, RunEpisode
+from ..runs import run_report
 
 if TYPE_CHECKING:
-    from .evaluation.scoring import Evaluate
+    from ..evaluation.scoring import Evaluate
 
 HEAD = 4096
 """Bytes at the start of a file by which it is known again."""

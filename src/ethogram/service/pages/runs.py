@@ -10,20 +10,20 @@ from fastapi import APIRouter, Request
 from markupsafe import Markup
 from starlette.responses import Response
 
-from ..app.run_record import READINGS, AgentSteps, Run, RunEpisode
-from ..app.runs import run_report
-from ..ingest.batch import sequence_of
-from ..models import Detection, Event, highest
-from ..report.runs import cells_of, fleet_text, result_text
-from ..report.svg import percent, tag
-from ..report.wording import clean, plural
-from ..signals import Measurer, Options
-from ..store.rows import MARK
-from ..store.windows import Thread, ThreadRow, thread_events, threads, within
-from .guard import Refused
-from .html import Part, render
-from .routes import CanRead, Offset, Running
-from .state import Service
+from ...app.run_record import READINGS, AgentSteps, Run, RunEpisode
+from ...app.runs import run_report
+from ...ingest.batch import sequence_of
+from ...models import Detection, Event, highest
+from ...report.runs import cells_of, fleet_text, result_text
+from ...report.svg import percent, tag
+from ...report.wording import clean, plural
+from ...signals import Measurer, Options
+from ...store.rows import MARK
+from ...store.windows import Thread, ThreadRow, thread_events, threads, within
+from ..html import Part, render
+from ..request_checks import Refused
+from ..routes import CanRead, Offset, Running
+from ..state import Service
 
 router = APIRouter(include_in_schema=False)
 FLEET = 200

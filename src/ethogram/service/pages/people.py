@@ -10,23 +10,23 @@ from fastapi import APIRouter, Request
 from markupsafe import Markup
 from starlette.responses import Response
 
-from ..errors import BadUsage
-from ..models import Detection, Event
-from ..models.roles import is_by_service
-from ..report.svg import percent, tag
-from ..report.wording import plural, ranked
-from ..signals.habits import DEFAULT_KINDS, habit_options
-from ..signals.options import Options
-from ..store.records import Who
-from ..store.windows import actors, window
-from ..usage.event import arguments_of
-from ..usage.finding import Finding
-from ..usage.signals import UsageSignals, signals
-from ..usage.summary import EMPTY, record
-from .guard import Refused
-from .html import Part, render
-from .routes import CanRead, Offset, Running
-from .state import Service
+from ...errors import BadUsage
+from ...models import Detection, Event
+from ...models.roles import is_by_service
+from ...report.svg import percent, tag
+from ...report.wording import plural, ranked
+from ...signals.habits import DEFAULT_KINDS, habit_options
+from ...signals.options import Options
+from ...store.records import Who
+from ...store.windows import actors, window
+from ...usage.event import arguments_of
+from ...usage.finding import Finding
+from ...usage.signals import UsageSignals, signals
+from ...usage.summary import EMPTY, record
+from ..html import Part, render
+from ..request_checks import Refused
+from ..routes import CanRead, Offset, Running
+from ..state import Service
 
 router = APIRouter(include_in_schema=False)
 PAGE = 100

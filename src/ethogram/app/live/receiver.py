@@ -10,24 +10,24 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from ..config import Settings
-from ..errors import BadEvents, Fault
-from ..fields import Count, RecordStruct
-from ..ingest.batch import Place
-from ..ingest.collector import Collector, latest_time
-from ..ingest.errors import BadLine, Unreadable
-from ..ingest.event_parser import EventLine, Rules
-from ..ingest.format import UTF_16, Adapter, Record, choose
-from ..ingest.formats.json_array import JsonArray
-from ..ingest.formats.jsonl import JsonLines
-from ..ingest.reader import STDIN, InputFile, open_file, records_of
-from ..models import EPOCH, Event
-from ..models.limits import Limits
-from ..patterns.catalogue import known_ranges
-from ..store.records import Added, Clash, Clashes, Staged
-from ..store.rows import MARK, STEPS, bare_attributes
-from .importing import known_kinds
-from .readings import TextSignals, text_signals
+from ...config import Settings
+from ...errors import BadEvents, Fault
+from ...fields import Count, RecordStruct
+from ...ingest.batch import Place
+from ...ingest.collector import Collector, latest_time
+from ...ingest.errors import BadLine, Unreadable
+from ...ingest.event_parser import EventLine, Rules
+from ...ingest.format import UTF_16, Adapter, Record, choose
+from ...ingest.formats.json_array import JsonArray
+from ...ingest.formats.jsonl import JsonLines
+from ...ingest.reader import STDIN, InputFile, open_file, records_of
+from ...models import EPOCH, Event
+from ...models.limits import Limits
+from ...patterns.catalogue import known_ranges
+from ...store.records import Added, Clash, Clashes, Staged
+from ...store.rows import MARK, STEPS, bare_attributes
+from ..importing import known_kinds
+from ..readings import TextSignals, text_signals
 
 BODY = "body"
 LINE_KEYS = frozenset(EventLine.__struct_fields__)

@@ -7,11 +7,11 @@ from urllib.parse import parse_qsl
 from fastapi import APIRouter, Request
 from starlette.responses import RedirectResponse, Response
 
-from .api import MANY
-from .guard import COOKIE, Refused, body_of
-from .html import STATIC, render, static
-from .keys import ROLES
-from .routes import service_of
+from ..api import MANY
+from ..html import STATIC, render, static
+from ..keys import ROLES
+from ..request_checks import COOKIE, Refused, body_of
+from ..routes import service_of
 
 router = APIRouter(include_in_schema=False)
 

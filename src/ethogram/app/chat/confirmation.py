@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
-from ..config import Settings
-from ..errors import BadUsage, EvaluatorStopped
-from ..models.timestamps import SECOND
+from ...config import Settings
+from ...errors import BadUsage, EvaluatorStopped
+from ...models.timestamps import SECOND
 
 if TYPE_CHECKING:
-    from ..evaluators.base import Evaluator
-    from ..evaluators.llm import LanguageModel
+    from ...evaluators.base import Evaluator
+    from ...evaluators.llm import LanguageModel
 
 MOST_TURNS = 10  # newest turns that the evaluator is shown, of both sides
 CONFIRMS = 0.5  # certainty from which a turn counts as asking for harm
@@ -52,7 +52,7 @@ class Confirmer:
 
     def ask(self, turns: Sequence[tuple[str, str]]) -> tuple[str, Spending]:
         """`confirmed`, `not confirmed`, or `unconfirmed` and why, and the cost; turns are (role, text)."""
-        from ..evaluators.base import NotMeasured
+        from ...evaluators.base import NotMeasured
 
         worst = self._evaluator.worst_confirmation(turns) or 0.0
         with self._lock:
@@ -84,10 +84,10 @@ def confirmer_of(
             raise BadUsage("budget needs an evaluator")
         return None
     # Imported here: most conversations have none.
-    from ..evaluators.llm import LanguageModel
+    from ...evaluators.llm import LanguageModel
 
     if isinstance(evaluator, str):
-        from .evaluation.scoring import evaluator_of
+        from ..evaluation.scoring import evaluator_of
 
         made = evaluator_of(settings, evaluator)
     else:

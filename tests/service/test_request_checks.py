@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from ethogram.errors import BadUsage
-from ethogram.service import guard
+from ethogram.service import request_checks
 from ethogram.service.audit import actions_of
 from ethogram.service.keys import new_key, remove_key
 from ethogram.service.options import ServeOptions
@@ -108,7 +108,7 @@ def test_a_key_is_removed_by_id_or_by_a_name_that_one_has(tmp_path: Path) -> Non
 def test_a_request_that_does_not_arrive_is_given_up(
     client: httpx.Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(guard, "BODY_SECONDS", 0.2)
+    monkeypatch.setattr(request_checks, "BODY_SECONDS", 0.2)
     port = client.base_url.port
     with socket.create_connection(("127.0.0.1", port or 0)) as connection:
         head = f"POST /v1/events HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nContent-Length: 100\r\n\r\n{{"

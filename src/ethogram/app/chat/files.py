@@ -12,21 +12,21 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from ..chat.records import ROLES
-from ..errors import BadEvents, BadUsage, Fault
-from ..ingest import read_events
-from ..ingest.chat_messages import is_message
-from ..ingest.collector import check_time
-from ..ingest.documents import Broken, documents
-from ..ingest.errors import Unreadable
-from ..ingest.event_parser import replace_broken
-from ..ingest.format import HEAD_RECORDS, Input, parse_cut
-from ..ingest.formats.conversations import subject_of
-from ..ingest.reader import InputFile, OpenFile, open_file
-from ..ingest.streams import BOM, GZIP, too_blank
-from ..ingest.values import name_of, text_of, time_of
-from ..models import Event, parse_time
-from ..models.limits import Limits
+from ...chat.records import ROLES
+from ...errors import BadEvents, BadUsage, Fault
+from ...ingest import read_events
+from ...ingest.chat_messages import is_message
+from ...ingest.collector import check_time
+from ...ingest.documents import Broken, documents
+from ...ingest.errors import Unreadable
+from ...ingest.event_parser import replace_broken
+from ...ingest.format import HEAD_RECORDS, Input, parse_cut
+from ...ingest.formats.conversations import subject_of
+from ...ingest.reader import InputFile, OpenFile, open_file
+from ...ingest.streams import BOM, GZIP, too_blank
+from ...ingest.values import name_of, text_of, time_of
+from ...models import Event, parse_time
+from ...models.limits import Limits
 
 TURN = '{"role": "user", "text": "..."}'
 TALK = f'{{"conversation_id": "c1", "turns": [{TURN}]}}'

@@ -1,0 +1,1 @@
+"""Conversations: scored turn by turn, read from files, confirmed by an evaluator."""

@@ -1,0 +1,1 @@
+"""Live input: `Watch`, growing files, streams, and events received by the service."""
