@@ -340,7 +340,7 @@ def test_no_command_builds_a_record_by_hand():
     [
         "analyze .", "analyze . --patterns *", "assess run.jsonl", "chat risk.jsonl", "demo",
         "evaluate network.jsonl --evaluator local", "hook replay run.jsonl", "patterns list",
-        "scan network.jsonl", "signals list", "why love_bombing dev conversation.jsonl",
+        "signals scan network.jsonl", "signals list", "why love_bombing dev conversation.jsonl",
     ],
 )  # fmt: skip
 def test_what_commands_print_is_valid(command, tmp_path, monkeypatch, capsys):

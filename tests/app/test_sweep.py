@@ -15,7 +15,8 @@ from ethogram.app.stored_events import chunks
 from ethogram.app.sweep import Sweep, next_due, reset_clock, sweep
 from ethogram.config import Settings
 from ethogram.engine.history import History, histories
-from ethogram.engine.live.expressions import number, read_at
+from ethogram.engine.live.expressions import number as number_of
+from ethogram.engine.live.expressions import read_at
 from ethogram.errors import BadUsage
 from ethogram.ingest import events_of
 from ethogram.language.compiler import compile_patterns
@@ -396,7 +397,7 @@ def deadline_after(body: SilenceProgram, history: History, at: int) -> int | Non
     """When the silence after an event would be too long, in microseconds; None where it never is."""
     if at + 1 < body.at_least or (body.after is not None and read_at(body.after, history, at) is not True):
         return None
-    seconds = number(read_at(body.longer_than, history, at))
+    seconds = number_of(read_at(body.longer_than, history, at))
     if seconds is None or above(0.0, seconds):
         return None
     return history.times[at] + max(0, round(seconds * 1e6))

@@ -15,7 +15,7 @@ from ethogram.service import chat_routes
 from ethogram.service.keys import new_key
 from ethogram.store import open_store
 from service.conftest import Start, wait_for
-from service.test_guard import NOW
+from service.test_request_checks import NOW
 
 RISING = [
     "Hello!",

@@ -24,7 +24,7 @@ from ethogram.service.policy import Policy
 from ethogram.store import open_store
 from service.conftest import serving, wait_for
 from service.test_chat import RISING, bot, threads, user
-from service.test_guard import NOW
+from service.test_request_checks import NOW
 from service.upstream import ANSWER, Upstream
 
 Begin = Callable[..., "Proxy"]

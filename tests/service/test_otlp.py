@@ -25,7 +25,7 @@ from ethogram.models import Event
 from ethogram.service.keys import new_key
 from ethogram.store import open_store
 from service.conftest import Start, wait_for
-from service.test_guard import NOW
+from service.test_request_checks import NOW
 
 
 def stored(path: Path) -> list[Event]:
