@@ -120,6 +120,7 @@ def test_turns_that_come_at_once_all_count(client: httpx.Client, tmp_path: Path)
         ({"subject": 1}, "subject"),
         ({"subject": "a\0b", "text": ""}, "null"),
         ({"at": 0}, "at"),
+        ({"conversation": 481 * "c"}, "480"),
     ],
 )
 def test_a_bad_turn_is_explained_and_does_not_count(

@@ -19,7 +19,7 @@ from ..fields import InputStruct, Role
 from ..ingest.values import as_dict, as_dicts, as_list, text_at, text_of
 from ..models import parse_time
 from ..store.records import LITELLM, TALKS, Added
-from .chats import Chats, Place
+from .chats import LONGEST_ID, Chats, Place
 from .keys import ApiKey
 from .policy import Policy, sentence_of
 from .request_checks import Refused, body_of, json_response, requires
@@ -130,7 +130,7 @@ async def json_of(request: Request) -> Any:
         raise Refused(400, "bad_json", f"the body is not JSON: {error}") from None
 
 
-Named = Annotated[str, msgspec.Meta(pattern=r"^[^\u0000]*[^\u0000\s][^\u0000]*$", max_length=512)]
+Named = Annotated[str, msgspec.Meta(pattern=r"^[^\u0000]*[^\u0000\s][^\u0000]*$", max_length=LONGEST_ID)]
 
 
 class TurnBody(InputStruct):

@@ -29,6 +29,8 @@ from .turn_log import Emit, TurnLog, event_lines
 
 MOST_CHATS = 2_000
 """Conversations in memory; others are read from the store, or followed again from their messages."""
+LONGEST_ID = 480
+"""Characters of a conversation's id: ids of its turns and names of its speakers are longer."""
 MOST_NODES = 256
 """Messages of a conversation that a branch can leave from without following it again."""
 TALKS_AT_HAND = 6
@@ -170,6 +172,8 @@ class Chats:
     ) -> ChatTurn:
         """Where a conversation stands after one more turn, which is in the store once this returns."""
         name, who, subject = name_of(name, "conversation"), role_of(role), _named(subject, "subject")
+        if len(name) > LONGEST_ID:
+            raise BadUsage(f"invalid conversation {name!r:.80}: expected at most {LONGEST_ID} characters")
         lock, users = self._locks.setdefault(name, (asyncio.Lock(), []))
         users.append(None)
         try:
