@@ -241,7 +241,9 @@ def gather_events(
     size = sum(map(_unpacked_size, files))
     memory = 0 if jobs is not None and jobs > 1 else memory
     workers = jobs or (usable_cores() if size >= MANY_BYTES else 1)
-    large = _rounded_up(min(MOST_BUCKETS, 2 + size // COLUMN_BUCKET_BYTES), multiple)
+    is_packed = any(file.path.endswith(".parquet") for file in files)
+    plain = size * GZIP_RATIO if is_packed else size
+    large = _rounded_up(min(MOST_BUCKETS, 2 + plain // COLUMN_BUCKET_BYTES), multiple)
     where = None if COLUMNS_RATIO * size <= memory else (large, folder)
     if (gathered := _read_columns(files, source, rules, progress, where, workers)) is not None:
         return gathered
