@@ -1,7 +1,7 @@
-"""Finds behaviour over time that no single message or action shows.
+"""Detects behaviour patterns over time in agent runs, chats and user activity.
 
-Events carry readings; a pattern is a form those readings take over time; a detection is a pattern seen
-in one subject's history, with the events that prove it.
+Events carry readings; patterns are matched over the readings of a history; a detection is a match with the
+events that prove it.
 
 >>> import ethogram
 >>> warm, cold = {"compassion": 0.9, "manipulation": 0.1}, {"compassion": 0.1, "manipulation": 0.8}

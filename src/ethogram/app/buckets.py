@@ -36,7 +36,7 @@ from ..models import EPOCH, Detection, Event, micros, moment, stable_hash
 from ..models.slotted import replace
 from ..patterns.library import Library
 from ..signals import Measurer, Options, plan
-from ..store.rows import detection_of
+from ..store.rows import stored_detection
 from .out_of_core import EventsByTime, Job, Looked, Tally, in_buckets, job_of, look_in_turn
 from .readings import beyond_subjects, dropped, judged, lone_scorer, needed, only_scorers, without_steps
 from .result import Analysis
@@ -304,7 +304,7 @@ def read_share(path: str | Path) -> tuple[Share, list[Detection]]:
     try:
         with open(path, "rb") as file:
             header = msgspec.json.decode(file.readline(), type=Share)
-            detections = [detection_of(line) for line in file.read().decode().splitlines()]
+            detections = [stored_detection(line) for line in file.read().decode().splitlines()]
     except OSError as error:
         raise BadUsage(f"{path}: {error.strerror or error}") from None
     except (msgspec.DecodeError, ValueError, KeyError, TypeError):

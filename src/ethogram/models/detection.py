@@ -20,6 +20,8 @@ STANDING = ("opened", "closed")
 """States of detections that count; withdrawn and superseded ones do not."""
 TIMES = ("opened_at", "detected_at", "closed_at", "last_at")
 """Fields that hold a time."""
+TUPLES = ("confirms", "parts")
+"""Fields that hold names; JSON has lists."""
 
 
 @dataclass(frozen=True, slots=True)

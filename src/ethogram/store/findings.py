@@ -13,7 +13,7 @@ from ..models.detection import STANDING
 from . import schema
 from .events import SOURCES, SUBJECTS
 from .records import SubjectRow, SweptDetection
-from .rows import detection_of
+from .rows import stored_detection
 from .sql import Sql, run
 from .verdicts import DETECTIONS, save_detection
 
@@ -55,7 +55,7 @@ class Findings(Sql):
         with self.reading() as connection:
             total = connection.execute(select(func.count()).where(*conditions)).scalar() or 0
             rows = connection.execute(query).all()
-        return [detection_of(record, state=state) for record, state in rows], total
+        return [stored_detection(record, state=state) for record, state in rows], total
 
     def detected_patterns(self) -> list[str]:
         """The patterns of stored detections, sorted."""

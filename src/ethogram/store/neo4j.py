@@ -59,23 +59,7 @@ class Neo4jStore(
 
     def info(self) -> Info:
         """What is in the store. The server does not say how many bytes that takes: 0."""
-        counts = self.read(
-            lambda tx: {
-                "events": tx.value("MATCH (m:Message) RETURN count(m)"),
-                "subjects": tx.value("MATCH (s:Subject) WHERE s.events > 0 RETURN count(s)"),
-                # `measured` is a list in JSON, each item of which is one in brackets.
-                "readings": tx.value(
-                    """MATCH (m:Message) WHERE m.measured IS NOT NULL
-                      RETURN sum(size(split(m.measured, '], [')))"""
-                ),
-                "detections": tx.value("MATCH ()-[r:EXHIBITS_PATTERN]->() RETURN count(r)"),
-                "verdicts": tx.value("MATCH (v:Verdict) RETURN count(v)"),
-                "runner_states": tx.value("MATCH (s:State) RETURN count(s)"),
-            }
-        )
-        span = "MATCH (m:Message {timed: 1}) RETURN min(m.at_us), max(m.at_us)"
-        ((first, last),) = self.read(lambda tx: tx.run(span))
-        swept = self.read(lambda tx: tx.value("MATCH (w:Sweep) RETURN max(w.as_of_us)"))
+        counts, (first, last), swept = self.totals()
         return Info(
             store=self.url,
             schema=VERSION,

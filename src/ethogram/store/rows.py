@@ -9,7 +9,7 @@ from hashlib import blake2b
 from typing import Any
 
 from ..models import Detection, Event, Evidence, Reading, Value, micros, moment, parse_time
-from ..models.detection import TIMES
+from ..models.detection import TIMES, TUPLES
 
 MARK = "text_not_kept"
 """The attribute of a call or result whose texts were left out."""
@@ -170,7 +170,7 @@ def _is_text(key: str, value: Any) -> bool:
     return isinstance(value, Mapping | list | tuple)
 
 
-def detection_of(record: str, **changed: Any) -> Detection:
+def stored_detection(record: str, **changed: Any) -> Detection:
     """The detection of a record, with some fields changed. Fields of a newer version are left out."""
     data: dict[str, Any] = {**json.loads(record), **changed}
     values = {name: value for name, value in data.items() if name in _DETECTION_FIELDS}
@@ -181,9 +181,7 @@ def detection_of(record: str, **changed: Any) -> Detection:
         Evidence(item["step"], item["event"], parse_time(item["at"]), item["readings"], item.get("excerpt"))
         for item in values["evidence"]
     )
-    values["confirms"] = tuple(values["confirms"])
-    values["parts"] = tuple(values["parts"])
-    return Detection(**values)
+    return Detection(**{**values, **{name: tuple(values[name]) for name in TUPLES}})
 
 
 _DETECTION_FIELDS = frozenset(field.name for field in fields(Detection))

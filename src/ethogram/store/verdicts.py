@@ -13,7 +13,7 @@ from ..models import Detection, Verdict, format_time, micros, moment
 from ..risk.verdicts import Counts, Item, Slot, consensus_by_item, count_verdicts, item_of
 from . import schema
 from .records import Change, SweptDetection, Try, Who
-from .rows import detection_of, detection_values, encode
+from .rows import detection_values, encode, stored_detection
 from .sql import Sql, in_pieces, run, run_many
 
 ITEM = ("detection", "pattern", "source", "subject", "first_event", "last_event")
@@ -63,7 +63,7 @@ class Detections(Sql):
             queries = [query.where(DETECTIONS.id.in_(piece)) for query in queries for piece in pieces]
         with self.reading() as connection:
             detections = [
-                detection_of(record, state=state)
+                stored_detection(record, state=state)
                 for query in queries
                 for record, state in connection.execute(query)
             ]
@@ -88,7 +88,7 @@ class Detections(Sql):
         )
         with self.reading() as connection:
             return [
-                Change(key, change, moment(at), detection_of(record, state=state))
+                Change(key, change, moment(at), stored_detection(record, state=state))
                 for key, change, at, record, state in connection.execute(query).all()
             ]
 
@@ -265,7 +265,7 @@ def _detections(connection: Connection, ids: Sequence[str]) -> list[Detection]:
     detections: list[Detection] = []
     for piece in in_pieces(ids):
         query = schema.detections.select().where(schema.detections.c.id.in_(piece))
-        detections += [detection_of(row["record"]) for row in connection.execute(query).mappings()]
+        detections += [stored_detection(row["record"]) for row in connection.execute(query).mappings()]
     return detections
 
 

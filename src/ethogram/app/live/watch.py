@@ -19,7 +19,7 @@ from ...errors import BadUsage, EthogramError
 from ...language.history import CAP
 from ...language.program import Program
 from ...models import Detection, Event, Evidence, micros, moment
-from ...models.detection import TIMES
+from ...models.detection import TIMES, TUPLES
 from ...models.mute import Mute
 from ...patterns.library import Library
 from ..analyze import load_library
@@ -409,6 +409,6 @@ class _DetectionTable:
             evidence = tuple(
                 Evidence(step, event, moment(us), dict(r)) for step, event, us, r in row["evidence"]
             )
-            tuples = {name: tuple(row[name]) for name in ("confirms", "parts")}
+            tuples = {name: tuple(row[name]) for name in TUPLES}
             self._read[number] = Detection(**{**row, **times, **tuples, "evidence": evidence})
         return self._read[number]

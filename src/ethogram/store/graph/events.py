@@ -97,6 +97,24 @@ def readings_of(text: str | None) -> list[Reading]:
 class Events(Graph):
     """Events, sources and subjects."""
 
+    def totals(self) -> tuple[dict[str, int], tuple[int | None, int | None], int | None]:
+        """How much there is of everything, the first and last time, and the newest sweep."""
+        queries = {
+            "events": "MATCH (m:Message) RETURN count(m)",
+            "subjects": "MATCH (s:Subject) WHERE s.events > 0 RETURN count(s)",
+            # `measured` is a list in JSON, each item of which is one in brackets.
+            "readings": """MATCH (m:Message) WHERE m.measured IS NOT NULL
+              RETURN sum(size(split(m.measured, '], [')))""",
+            "detections": "MATCH ()-[r:EXHIBITS_PATTERN]->() RETURN count(r)",
+            "verdicts": "MATCH (v:Verdict) RETURN count(v)",
+            "runner_states": "MATCH (s:State) RETURN count(s)",
+        }
+        counts = self.read(lambda tx: {name: tx.value(query) for name, query in queries.items()})
+        span = "MATCH (m:Message {timed: 1}) RETURN min(m.at_us), max(m.at_us)"
+        ((first, last),) = self.read(lambda tx: tx.run(span))
+        swept = self.read(lambda tx: tx.value("MATCH (w:Sweep) RETURN max(w.as_of_us)"))
+        return counts, (first, last), swept
+
     def events(
         self,
         subjects: Iterable[Who] | None = None,

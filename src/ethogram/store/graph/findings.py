@@ -10,7 +10,7 @@ from typing import Any
 from ...models import SEVERITIES, Detection, micros, moment, rank
 from ...models.detection import STANDING
 from ..records import Change, SubjectRow, SweptDetection
-from ..rows import detection_of, encode
+from ..rows import encode, stored_detection
 from .connection import Graph, Transaction
 from .records import change_rows, save_changes
 
@@ -55,7 +55,7 @@ class Findings(Graph):
         def work(tx: Transaction) -> tuple[list[Detection], int]:
             rows = tx.run(page, offset=offset, limit=limit, **values)
             total: int = tx.value(f"{match} RETURN count(r)", **values)
-            return [detection_of(record, state=state) for record, state in rows], total
+            return [stored_detection(record, state=state) for record, state in rows], total
 
         return self.read(work)
 

@@ -13,7 +13,7 @@ from ...errors import BadUsage, EthogramError
 from ...models import moment
 from ..contract import Rows
 from ..records import COUNTED, LinkRow, SharedRow, ShownRow, Who
-from ..rows import detection_of
+from ..rows import stored_detection
 from ..schema import EVENT_FIELDS, PORTABLE
 from ..sql import READ_AHEAD, in_pieces
 from .connection import STEP, Graph, Transaction
@@ -217,7 +217,7 @@ class Copy:
         elif table == "readings":
             _add_readings(tx, rows)
         elif table == "detections":
-            found = [(row, detection_of(row["record"], state=row["state"])) for row in rows]
+            found = [(row, stored_detection(row["record"], state=row["state"])) for row in rows]
             save_detections(
                 tx, [(row["pattern"], exhibited(item, part=bool(row["part"]))) for row, item in found]
             )

@@ -17,7 +17,7 @@ from ...models import Detection, Verdict, format_time, micros, moment
 from ...risk.verdicts import Counts, Item, Slot, consensus_by_item, count_verdicts, item_of
 from ...usage.records import UsageLook
 from ..records import Change, Held, Locked, SavedState, SubjectRow, Swept, SweptDetection, Try, Who
-from ..rows import detection_of, detection_values, encode
+from ..rows import detection_values, encode, stored_detection
 from ..states import PRIVATE, SALT
 from ..sweeps import holder_of, is_left, started
 from ..verdicts import ITEM, item_values, verdict_of, verdict_values
@@ -66,7 +66,7 @@ class Detections(Graph):
         where = f"WHERE {' AND '.join(conditions)}" if conditions else ""
         rows = self.read(lambda tx: tx.run(f"{match} {where} RETURN r.record, r.episode", **values))
         return sorted(
-            (detection_of(record, state=state) for record, state in rows), key=lambda item: item.order
+            (stored_detection(record, state=state) for record, state in rows), key=lambda item: item.order
         )
 
     def unreported(self) -> list[Change]:
@@ -117,7 +117,7 @@ def change_rows(tx: Transaction, which: str, where: str = "", **values: Any) -> 
       RETURN c.key AS key, c.change, c.as_of_us, r.record, r.episode ORDER BY key
       {"LIMIT $most" if "most" in values else ""}"""
     return [
-        Change(key, change, moment(at), detection_of(record, state=state))
+        Change(key, change, moment(at), stored_detection(record, state=state))
         for key, change, at, record, state in tx.run(query, **values)
     ]
 
@@ -368,7 +368,7 @@ def settle(tx: Transaction, rows: Sequence[dict[str, Any]], *, remember: bool) -
     ids = sorted({item.detection for item in going if item.detection is not None})
     found = tx.run("UNWIND $ids AS id MATCH ()-[r:EXHIBITS_PATTERN {id: id}]->() RETURN r.record", ids=ids)
     untimed = [name for (name,) in tx.run("MATCH (o:Source {timed: 0}) RETURN o.name")]
-    detections = [detection_of(record) for (record,) in found]
+    detections = [stored_detection(record) for (record,) in found]
     counts = count_verdicts(going, detections, ends=_ends(tx, going), untimed=untimed)
     new = [
         {**{name: getattr(slot, name) for name in Slot.__slots__}, "verdict": verdict, "count": count}
