@@ -9,7 +9,7 @@ import pytest
 
 import ethogram
 from ethogram import Mode, RiskController
-from ethogram.app import controller as module
+from ethogram.app.chat import controller as module
 from ethogram.errors import BadUsage
 from evaluators.chat_server import ChatServer
 

@@ -88,8 +88,8 @@ def name(request: pytest.FixtureRequest) -> str:
 
 def test_it_says_what_it_is_and_does_what_its_examples_state(name: str):
     item = registered()[name]
-    assert item.title
-    assert item.description
+    assert item.words["title"]
+    assert item.words["description"]
     assert item.line > 0
     results = run_examples(library(name))
     assert [str(result.fault) for result in results if not result.ok] == []

@@ -43,7 +43,7 @@ from strategies import KINDS, MEASURES, START, Case, random_case
 
 ANEW = (
     "ethogram.engine.",
-    *(f"ethogram.app.{name}" for name in ("watch", "watch_state", "intake", "subject")),
+    *(f"ethogram.app.{name}" for name in ("live", "subject")),
     "live_cases",
 )
 
