@@ -25,7 +25,7 @@ from .silence import silences
 from .table import EventTable, Ints, Mask, table_of
 from .threshold import episodes
 
-MANY_ROWS = 500_000
+MANY_ROWS = 4_000_000
 """From so many rows on, two workers are no slower than one even where both share a core."""
 
 MOST_WORKERS = 2
