@@ -107,15 +107,16 @@ def settle(
     least: float = 0.0,
 ) -> tuple[State, Outcome]:
     """Risk and mode from the signals; `holds` is the share left of the risk before, `least` a lower bound."""
-    usual = dict(state.baselines)
+    usual, every = dict(state.baselines), not state.stretch.turns
     # `replace` takes four times as long, and there are twenty signals in every turn.
     signals = tuple(
-        Signal(each.name, each.value, each.reason, each.adds, each.category, usual.get(each.name, 0.0))
+        Signal(
+            each.name, each.value, each.reason, each.adds if every or each.name in COUNTS else 0.0,
+            each.category, usual.get(each.name, 0.0),
+        )
         for each in signals
-    )
+    )  # fmt: skip
     total = accumulation.accumulated(state.load)
-    if state.stretch.turns:
-        signals = tuple(signal if signal.name in COUNTS else replace(signal, adds=0.0) for signal in signals)
     risk = _risk(state, signals, holds * _pause(state, at, tuning.half_life_s), least, total)
     if all(signal.adds < RISKY for signal in signals if signal.name in ASKS):
         risk = min(risk, max(state.risk, WITHOUT_ASK))
