@@ -1,4 +1,4 @@
-"""`python -m benchmarks scale`: CPU of each step over buckets and a store, and what a day of events needs."""
+"""`python -m benchmarks speed scale`: CPU of each step, and what a day of events needs."""
 
 from __future__ import annotations
 

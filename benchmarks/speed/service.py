@@ -1,4 +1,4 @@
-"""`python -m benchmarks service`: a real service under a steady load, and the page of a long history."""
+"""`python -m benchmarks speed service`: a service under a steady load, and the page of a long history."""
 
 from __future__ import annotations
 

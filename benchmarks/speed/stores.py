@@ -1,4 +1,4 @@
-"""`python -m benchmarks stores`: the same work on every store, side by side."""
+"""`python -m benchmarks speed store`: the same work on every store, side by side."""
 
 from __future__ import annotations
 
