@@ -5,15 +5,12 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
-from concurrent.futures import ProcessPoolExecutor
 from contextlib import suppress
 from ctypes import CDLL
 from datetime import UTC, datetime
 from itertools import islice
 from math import ceil
-from multiprocessing import get_context
 from pathlib import Path
-from resource import RUSAGE_SELF, getrusage
 from subprocess import DEVNULL, Popen
 from tempfile import TemporaryDirectory
 from time import monotonic, sleep
@@ -37,6 +34,10 @@ FLAGGED, PRICE = 0.05, 0.0004
 """The share of events that an evaluator scores, and dollars for each: assumed, not measured."""
 DAILY, HISTORY, SWEEPS = 100, 1_000, 24
 """Events of an active subject a day and in the store, and sweeps a day that find it active: assumed."""
+TAKE = """import sys
+from pathlib import Path
+from benchmarks.speed.scale import take_messages
+take_messages(Path(sys.argv[1]), Path(sys.argv[2]))"""
 PR_SET_CHILD_SUBREAPER = 36
 LOOK = 0.1
 """Seconds between looks at the CPU that processes have used."""
@@ -86,9 +87,7 @@ def scale(
         ]
         merge = command("merge", *files, "--json")
         whole = command("analyze", str(lines), "--json", "--jobs", "1")
-        # In a process of its own: memory is that of the whole process at its peak.
-        with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as process:
-            taken = process.submit(take_messages, lines, store).result()
+        taken = measured(sys.executable, "-c", TAKE, str(lines), str(store))
         swept = command("sweep", "--store", str(store), "--json", "--jobs", "1")
         sizes = [
             lines.stat().st_size,
@@ -185,27 +184,30 @@ class _LineStream:
         pass
 
 
-def take_messages(lines: Path, store: Path) -> Cost:
-    """The cost of taking every line as a message into a new store, without that of a broker's client."""
+def take_messages(lines: Path, store: Path) -> None:
+    """Take every line as a message into a new store, without a broker's client."""
     settings = Settings()
     with open_store(str(store), create=True) as opened:
         writer = EventWriter(opened, settings, keep_text=False, rejected=str(store.with_suffix(".rejected")))
         consumer = Consumer(_LineStream(lines), writer)
         while messages := consumer.gather(0.01):
             consumer.take(messages, datetime.now(UTC))
-    usage = getrusage(RUSAGE_SELF)
-    return Cost(usage.ru_utime + usage.ru_stime, usage.ru_maxrss * 1024)
 
 
 def command(*arguments: str) -> Cost:
-    """The cost of a command of ethogram and of all processes that it starts.
+    """The cost of a command of ethogram."""
+    return measured(sys.executable, "-P", "-m", "ethogram", *arguments)
+
+
+def measured(*program: str) -> Cost:
+    """The cost of a program and of all processes that it starts; nothing else may be a child of this one.
 
     CPU is looked up while they run: Spark kills its workers, and nobody waits for what they used.
     """
     # Processes that others leave behind become ours.
     CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1)
     began, ticks = monotonic(), os.sysconf("SC_CLK_TCK")
-    process = Popen([sys.executable, "-P", "-m", "ethogram", *arguments], stdout=DEVNULL)
+    process = Popen(program, stdout=DEVNULL)
     used: dict[int, int] = {}
     largest, elapsed = 0, 0.0
     with suppress(ChildProcessError):
@@ -219,7 +221,7 @@ def command(*arguments: str) -> Cost:
             if pid == process.pid:
                 process.returncode, elapsed = os.waitstatus_to_exitcode(status), monotonic() - began
     if process.returncode:
-        raise EthogramError(f"ethogram {arguments[0]}: exit code {process.returncode}")
+        raise EthogramError(f"{' '.join(program[1:5])}: exit code {process.returncode}")
     return Cost(sum(used.values()) / ticks, largest, elapsed)
 
 
