@@ -285,11 +285,12 @@ def _columns(data: Any) -> Callable[[], peers.Hits]:
     programs = six_programs()
     names = [f"s{i}" for i in range(int(data.subject[-1]) + 1)]
     ids: list[str | None] = [f"row {row}" for row in range(data.rows)]
+    seq = np.arange(data.rows)
     readings: dict[str, Any] = {**data.traits, "observed": data.observed}
 
     def run() -> peers.Hits:
         by: dict[str, Any] = {"subject": Coded(data.subject, names)}
-        columns = EventColumns("input", data.at, np.arange(data.rows), ids, by, readings, timed=True)
+        columns = EventColumns("input", data.at, seq, ids, by, readings, timed=True)
         outcome = run_table(programs, LineTable(columns), as_of=int(data.at[-1]))
         for match in outcome.matches:
             detection_of(match)
