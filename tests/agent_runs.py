@@ -141,7 +141,7 @@ def analyzed_runs(folder: Path, lines: Iterable[Line], **how: Any) -> tuple[Anal
     library = load_library([write_patterns(folder / "patterns", SAME_ERROR, SAME_STEP, SAME_WORDS)], settings)
     batch = events_of(list(lines), kinds=library.kinds, limits=Limits(text=2_000_000, line=9_000_000))
     analysis = analyze_batch(batch, library, settings=settings, traced=True, **how)
-    return analysis, run_report(analysis.told(), batch.events, as_of=analysis.as_of, settings=settings)
+    return analysis, run_report(analysis.listed(), batch.events, as_of=analysis.as_of, settings=settings)
 
 
 def runs_of(folder: Path, lines: Iterable[Line], **how: Any) -> tuple[Run, ...]:

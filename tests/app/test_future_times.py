@@ -161,7 +161,7 @@ def test_observe_many_stops_at_an_event_dated_ahead_with_those_before_it_observe
     events = turns("ann", [0.9] * 3, days=[1, 1, 1])
     with pytest.raises(BadEvents) as error:
         watch.observe_many([*events, dated(FAR)])
-    assert [item.pattern for item in error.value.told] == ["hot_for_long"]
+    assert [item.pattern for item in error.value.detections] == ["hot_for_long"]
     assert watch.observe_many(turns("bo", [0.9] * 3, days=[2, 2, 2])) != []
 
 

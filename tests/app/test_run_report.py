@@ -197,7 +197,7 @@ def test_what_is_later_than_the_question_does_not_count(tmp_path):
     assert (run.steps, item.from_step, item.to_step, item.ended) == (5, 3, 5, "run_ended")
 
 
-def test_steps_that_look_the_same_are_told_once(tmp_path):
+def test_steps_that_look_the_same_are_listed_once(tmp_path):
     maker = Maker()
     for key in ("x", "x", "x", "y", "y", "y"):
         maker.call("status", readings={"step_key": key, "progress": 0.0}, arguments={"q": {"deep": key}})
@@ -336,7 +336,7 @@ def test_on_disk_it_is_the_same(tmp_path, seed):
         given = gather_events([path], memory=memory, kinds=library.kinds)
         try:
             analysis = analyze_gathered(given, library, settings=settings)
-            runs = run_report(analysis.told(), given.events, as_of=analysis.as_of, settings=settings)
+            runs = run_report(analysis.listed(), given.events, as_of=analysis.as_of, settings=settings)
             return isinstance(given, OnDisk), [run.to_dict() for run in runs]
         finally:
             if isinstance(given, OnDisk):

@@ -98,6 +98,6 @@ def test_what_came_before_a_refused_event_is_told(tmp_path):
     other = Event("e0", START + timedelta(minutes=9), "bo", seq=9)
     with pytest.raises(Conflict) as raised:
         watch.observe_many([*warm_messages(), *events, other, Event("e9", START, "cy")])
-    assert [item.pattern for item in raised.value.told] == texts == ["warm_then_cold"]
+    assert [item.pattern for item in raised.value.detections] == texts == ["warm_then_cold"]
     assert watch.observe_many(events) == []
     assert watch.repeated == 2

@@ -181,7 +181,7 @@ class Analysis:
         every = (*self.detections, *(item for item, _ in self.muting.shown))
         return [item for item in every if rank(item.severity) >= rank(severity)]
 
-    def told(self, *, muted: bool = False) -> list[Detection]:
+    def listed(self, *, muted: bool = False) -> list[Detection]:
         """The detections, and the muted ones if asked for."""
         return [*self.detections, *(item for item, _ in self.muting.muted if muted)]
 

@@ -26,10 +26,10 @@ def swarms(detections: Iterable[Detection]) -> list[Detection]:
     return sorted(kept, key=lambda item: item.order)
 
 
-def told_once(changes: Sequence[Change], store: Store) -> tuple[list[Change], list[Change]]:
-    """The changes with one for each swarm, and those that are told with another or were told before.
+def once_per_swarm(changes: Sequence[Change], store: Store) -> tuple[list[Change], list[Change]]:
+    """The changes with one for each swarm, and those that are reported with another or were reported before.
 
-    A store keeps a detection for each member. A swarm that was reported is told again where its severity
+    A store keeps a detection for each member. A swarm that was reported is reported again where its severity
     has risen, not for each further member.
     """
     changed = {change.detection.id for change in changes if is_shared(change.detection)}
@@ -45,20 +45,20 @@ def told_once(changes: Sequence[Change], store: Store) -> tuple[list[Change], li
         before = [rank(item.severity) for item in group if item.id not in changed]
         if whole.id not in changed and before and rank(whole.severity) > max(before):
             risen.add(whole.id)
-    told: list[Change] = []
+    reported: list[Change] = []
     folded: list[Change] = []
     for change in changes:
         swarm = swarm_of.get(change.detection.id)
         if swarm is None:
-            told.append(change)
+            reported.append(change)
         elif swarm.id == change.detection.id:
-            told.append(replace(change, detection=swarm))
+            reported.append(replace(change, detection=swarm))
         elif swarm.id in risen:
             risen.discard(swarm.id)
-            told.append(replace(change, change="risen", detection=swarm))
+            reported.append(replace(change, change="risen", detection=swarm))
         else:
             folded.append(change)
-    return told, folded
+    return reported, folded
 
 
 def is_shared(detection: Detection) -> bool:

@@ -103,7 +103,7 @@ def analyze(
                 analysis = with_probabilities(analysis, store, settings)
             if excerpts:
                 analysis = with_excerpts(analysis, events)
-            detections = analysis.told(muted=muted)
+            detections = analysis.listed(muted=muted)
             runs = run_report(detections, events, as_of=analysis.as_of, settings=settings)
         # Nothing is written before this line: an interrupted command has written all or nothing.
         if page_file is not None:

@@ -112,7 +112,7 @@ def merge(
         analysis = mute(analysis, options.mutes(loaded, untrusted=True), gathered.events, now=o.now())
         if excerpts or not as_json:
             analysis = with_excerpts(analysis, gathered.events)
-        detections = analysis.told(muted=muted)
+        detections = analysis.listed(muted=muted)
         runs = run_report(detections, gathered.events, as_of=analysis.as_of, settings=settings)
     if as_json:
         for record in analysis.to_dicts(muted=muted, runs=runs):

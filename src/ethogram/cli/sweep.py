@@ -13,7 +13,7 @@ import click
 from ..app.judging.accuracy import with_probabilities as calibrated
 from ..app.judging.verdicts import settle
 from ..app.stored_events import note_looks
-from ..app.swarms import told_once
+from ..app.swarms import once_per_swarm
 from ..app.sweep import Sweep, mute_changes
 from ..app.sweep import reset_clock as forget_sweeps_ahead
 from ..app.sweep import sweep as run
@@ -93,7 +93,7 @@ def sweep(
                 write_line(
                     f"Events were read for {plural(len(done.outside), 'pattern')}: {reasons}", to=sys.stderr
                 )
-            changes, folded = told_once(done.changes, opened)
+            changes, folded = once_per_swarm(done.changes, opened)
             done = replace(done, changes=tuple(changes))
             failing, done, shown = muted(done, options.mutes(loaded, untrusted=True), opened)
             done = with_probabilities(done, opened, settings)

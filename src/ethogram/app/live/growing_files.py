@@ -118,10 +118,10 @@ class Follower:
             analysis = analyze_gathered(gathered, self._library, settings=self._settings, evaluate=evaluate)
             self._spent += 0.0 if analysis.evaluated is None else analysis.evaluated["spent"]
             analysis = mute(analysis, self._mutes, gathered.events, now=now)
-            found = analysis.told()
+            found = analysis.listed()
             changes = self._changes(found)
-            told = [item for change, item in changes if change]
-            runs = run_report(told, gathered.events, settings=self._settings) if told else ()
+            changed = [item for change, item in changes if change]
+            runs = run_report(changed, gathered.events, settings=self._settings) if changed else ()
         finally:
             if isinstance(gathered, OnDisk):
                 gathered.close()

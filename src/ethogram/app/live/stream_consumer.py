@@ -25,7 +25,7 @@ from ...models.slotted import replace
 from ...patterns.library import Library
 from ...store.records import Locked, Store
 from ...streams import Message, Stream
-from ..swarms import told_once
+from ..swarms import once_per_swarm
 from ..sweep import Sweep, mute_changes, sweep
 from .receiver import Receiver, add_first
 
@@ -188,8 +188,8 @@ class Sweeps:
             # The clock of another machine may be a little ahead.
             as_of = last if last is not None and now < last < now + SKEW else now
             done = sweep(store, self._library, as_of=as_of, clock=clock, settings=self._settings)
-            told, folded = told_once(done.changes, store)
-            done = replace(done, changes=tuple(told))
+            reported, folded = once_per_swarm(done.changes, store)
+            done = replace(done, changes=tuple(reported))
             done = mute_changes(done, self._mutes, store, clock())
             report(done)
             store.mark_reported(change.key for change in (*done.changes, *done.muted, *folded))

@@ -141,7 +141,7 @@ class Watch:
         """The results of `observe` for each of these events in turn, all together.
 
         Where an event is refused, those behind it have not been observed. Those before it have: their
-        detections went to the callback, and are in the error's `told`.
+        detections went to the callback, and are the error's `detections`.
         """
         changes: list[Notification] = []
         intake = self._intake
@@ -151,7 +151,7 @@ class Watch:
                     if new := intake.observe(event):
                         changes += new
         except EthogramError as error:
-            error.told = self._report(changes)  # type: ignore[attr-defined]
+            error.detections = self._report(changes)  # type: ignore[attr-defined]
             raise
         return self._report(changes)
 
