@@ -62,9 +62,9 @@ def test_the_process_loads_the_standard_library_and_what_answers_alone(place: Pa
     ours = {name for name in names if name.partition(".")[0] == "ethogram"}
     foreign = {name.partition(".")[0] for name in names - ours} - set(sys.stdlib_module_names)
     # What the interpreter itself loads at its start: the files in site-packages that say where packages are.
-    assert {item for item in foreign if not item.startswith(("_", "imported", "sitecustomize"))} <= {
-        "encodings"
-    }
+    assert {
+        item for item in foreign if not item.startswith(("_", "apport", "imported", "sitecustomize"))
+    } <= {"encodings"}
     assert "ethogram.agents.hook.claude_code" in ours
     assert not {our for our in ours if our.startswith(("ethogram.cli", "ethogram.app", "ethogram.patterns"))}
 

@@ -94,7 +94,8 @@ def test_a_quote_may_differ_in_white_space_and_in_its_quotation_marks(quote):
         ("Sure! " + json.dumps(response_parser()), "not one JSON object"),
         ("```python\n" + json.dumps(response_parser()) + "\n```", "not one JSON object"),
         ("[" * 50_000, "not one JSON object"),
-        ('{"a":' * 5_000 + "1" + "}" * 5_000, "not one JSON object"),
+        # Python 3.14 reads it, and finds it is for another message.
+        ('{"a":' * 5_000 + "1" + "}" * 5_000, "the answer is "),
         ('{"fence": 1, "fence": 2}', "given twice"),
         (json.dumps(response_parser()).replace("0.25", "NaN", 1), "not one JSON object"),
         (json.dumps(response_parser()).replace("0.25", "Infinity", 1), "not one JSON object"),

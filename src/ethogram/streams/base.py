@@ -88,18 +88,18 @@ class Address:
         >>> Address.of("kafka://a:9092,b:9092/events?partitions=0,2-3").partitions
         (0, 2, 3)
         """
-        try:
-            parts = urlsplit(url)
-            user, _, hosts = parts.netloc.rpartition("@")
-            name, _, password = user.partition(":")
-        except ValueError:
-            raise BadUsage("invalid address of a stream: expected one like redis://HOST/NAME") from None
-        scheme, stream = parts.scheme.lower(), unquote(parts.path).removeprefix("/")
+        # Several hosts are no valid URL where one is in brackets.
+        scheme, _, rest = url.partition("://")
+        place, _, query = rest.partition("?")
+        place, _, path = place.partition("/")
+        user, _, hosts = place.rpartition("@")
+        name, _, password = user.partition(":")
+        scheme, stream = scheme.lower(), unquote(path)
         if not all(hosts.split(",")) or not _NAME.fullmatch(stream):
             raise BadUsage(
-                f"{scheme}://{hosts}{parts.path}: expected {scheme}://HOST/NAME with the name of a stream"
+                f"{scheme}://{hosts}/{path}: expected {scheme}://HOST/NAME with the name of a stream"
             )
-        options = dict(parse_qsl(parts.query, keep_blank_values=True))
+        options = dict(parse_qsl(query, keep_blank_values=True))
         group = options.pop("group", GROUP)
         if not _NAME.fullmatch(group):
             raise BadUsage(f"invalid group {group!r:.60}: expected letters, digits, '_', '.' and '-'")
