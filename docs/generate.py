@@ -6,6 +6,7 @@ Run it after changing one of these: python docs/generate.py
 
 from __future__ import annotations
 
+import inspect
 import sys
 import tomllib
 from pathlib import Path
@@ -13,7 +14,7 @@ from pathlib import Path
 from ethogram.evaluators.rubric import LEVELS, load_rubric
 from ethogram.patterns.library import SHIPPED, load_patterns
 from ethogram.patterns.pattern_file import PatternFile
-from ethogram.schemas import Schema, schema, schema_names, schema_summary
+from ethogram.schemas import Schema, record_type, schema, schema_names, schema_summary
 
 PAGE = Path(__file__).parent / "library.md"
 RUBRIC = Path(__file__).parent / "rubric.md"
@@ -160,8 +161,14 @@ def records_page() -> str:
             may_lack = "" if key in body["required"] else ", optional"
             rows.append(f"| `{key}` | {type_text(one)}{may_lack} | {one.get('description', '')} |")
         table = ["| field | type | description |", "| --- | --- | --- |", *rows, ""]
-        parts.append("\n".join([f"## {name}\n", f"{schema_summary(name)}\n", *table]))
+        parts.append("\n".join([f"## {name}\n", f"{schema_summary(name)}\n", *notes(name), *table]))
     return "\n".join(parts)
+
+
+def notes(name: str) -> list[str]:
+    """What the docstring of a record says below its first line, in the words of JSON."""
+    text = (inspect.getdoc(record_type(name)) or "").partition("\n")[2]
+    return [" ".join(text.replace("None", "null").split()) + "\n"] if text.strip() else []
 
 
 def llms_page() -> str:

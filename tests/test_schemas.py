@@ -398,7 +398,7 @@ def test_a_schema_follows_from_the_class():
         "properties": {
             "record": {"const": "outer"},
             "name": {"type": "string", "description": "What it is called."},
-            "doubled": {"type": "number", "minimum": 0, "maximum": 1},
+            "doubled": {"type": "number", "minimum": 0, "maximum": 1, "description": "Twice the value."},
             "share": {"type": "number", "minimum": 0, "maximum": 1},
             "word": {"anyOf": [{"type": "string", "enum": ["a", "b"]}, {"type": "null"}]},
             "note": {"type": "string"},

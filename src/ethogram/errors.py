@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 class Fault(Record):
     """One thing that is wrong in a file or a command.
 
-    Lines and columns count from 1; 0 means not known.
+    Lines and columns count from 1; 0 (in JSON null) where unknown.
     """
 
     RECORD = "fault"

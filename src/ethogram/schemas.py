@@ -1,7 +1,8 @@
 """JSON Schemas (draft 2020-12) of input and output, derived from the record types.
 
-Annotations give types and limits (`ethogram.fields`), the text below a field its description, the first line
-of the class's docstring the summary. Within a major version fields are only added (docs/records.md).
+Annotations give types and limits (`ethogram.fields`), the text below a field (of a property: its docstring)
+its description, the first line of the class's docstring the summary. Within a major version fields are only
+added (docs/records.md).
 """
 
 from __future__ import annotations
@@ -195,7 +196,10 @@ def object_schema(cls: type) -> Schema:
         if name in omitted and get_origin(hint) in (Union, types.UnionType):
             hint = Union[tuple(arg for arg in get_args(hint) if arg is not type(None))]  # noqa: UP007 (made of a tuple)
         body = type_schema(hint)
-        properties[key] = {**body, "description": words[name]} if name in words else body
+        text = words.get(name, "" if name in hints else getattr(cls, name).__doc__ or "")
+        if text and (name in words or "description" not in body):
+            body = {**body, "description": text.replace("None", "null")}
+        properties[key] = body
     required = [name for name in properties if name not in (*omitted, *getattr(cls, "OPTIONAL", ()))]
     if issubclass(cls, fields.InputStruct):
         required = [field.encode_name for field in msgspec.structs.fields(cls) if field.required]

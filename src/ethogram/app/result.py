@@ -265,15 +265,19 @@ class Summary(RecordStruct):
     detections: Count
     muted: MutingSummary
     shadow: Count
+    """Detections of shadow patterns."""
     insufficient: Count
     checked: tuple[Checked, ...]
     repeated: Count
+    """Events that came twice with the same content."""
     after_as_of: Count
     bad: Count
     unused_readings: list[UnusedReading]
+    """Readings of scorers that do not count here."""
     evaluated: Annotated[Mapping[str, Any], EvaluateSummary] | None
     unmeasured: list[Unmeasured]
     unknown_readings: tuple[Unread, ...]
+    """Names that are near a known signal."""
 
 
 class InsufficientRecord(RecordStruct):

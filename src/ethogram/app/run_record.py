@@ -287,7 +287,10 @@ class Run(Record):
     lost_tokens: Count | None = None
     """Tokens of those steps; null where nothing states them."""
     episodes: tuple[RunEpisode, ...] = ()
+    """Steps are those of one agent, from 1, both ends included. `forms` counts the different actions that met
+    one error, `tried` lists at most 8 other actions, `ended` is progress, stopped or run_ended."""
     lanes: tuple[Lane, ...] = ()
+    """Marks: r read, w changed, x failed, . other, - not here."""
 
     @property
     def task(self) -> Annotated[str | None, Meta(description=TASK)]:

@@ -95,7 +95,9 @@ class Detection(Record):
     count: Count
     evidence: tuple[Evidence, ...]
     details: Mapping[str, Any]
+    """The pattern's own values."""
     confirms: tuple[Name, ...]
+    """Indicators that it turns into findings."""
     parts: tuple[Name, ...] = ()
     """Ids of combined detections."""
     scorer: str

@@ -33,6 +33,7 @@ class Verdict(Record):
     detection: str | None = None
     subject: str | None = None
     first_event: str | None = None
+    """Of a missed or correct_silence: the span it is about."""
     last_event: str | None = None
     why: str = ""
     blind: bool = False

@@ -114,6 +114,8 @@ class Assessment(Record):
     combined_patterns: tuple[Detection, ...]
     overall_risk: Ratio
     recommendations: tuple[Recommendation, ...]
+    """`less` is how much the risk would fall without the most important detection, `tried` what the agent did
+    about it, `ladder` the rungs that are on, given and next."""
     composition: Composition
     without: tuple[WhatIf, ...]
     """The risk without each detection and what stands on it."""

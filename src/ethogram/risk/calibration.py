@@ -95,6 +95,7 @@ class Reliability(Record):
     brier: Ratio
     distance: Ratio
     rows: tuple[ReliabilityRow, ...]
+    """Groups of about equal size: the mean confidence (`said`) and the share that was right."""
     calibration: Calibration
 
     @property

@@ -114,17 +114,24 @@ class Proposal(Record):
     old: float
     new: float
     low: float
+    """The right value lies from here to `high`, with 95 %."""
     high: float
     tried: Interval
+    """The range of values tested."""
     before: Effect
+    """`caught` were missed before; `lost` are true and no longer found."""
     after: Effect
     held_out: Effect
+    """The effect to expect: on verdicts that had no part in the choice."""
     luck: Ratio
+    """How often random verdicts would have looked as good."""
     verdicts: Count
     groups: Count
     values: tuple[TriedValue, ...] = ()
     recent: tuple[Count, Count] | None = None
+    """Detections of the last 30 days with the old and the new value."""
     recent_lost: Count = 0
+    """Confirmed ones among them that would be lost."""
 
     @property
     def lost_confirmed(self) -> Count:

@@ -30,7 +30,9 @@ class SignalValues(RecordStruct):
     behavioral_score: Ratio
     status: UsageStatus
     parts: Mapping[str, Ratio]
+    """The score by cause."""
     cohort: Count
+    """The version of the cohort table."""
     signals: Mapping[str, Finding]
 
 
@@ -44,7 +46,9 @@ class UsageSignalsRecord(RecordStruct):
     as_of: datetime
     values: SignalValues
     fused: Fused | None
+    """Only with --score or --crisis."""
     helpline: Helpline | None
+    """Only where there is one for the region."""
 
 
 class NewsFinding(RecordStruct):

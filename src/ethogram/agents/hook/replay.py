@@ -174,6 +174,7 @@ class ReplaySummary(RecordStruct):
     detections_in_both: Count
     steps_saved_median: Amount | None
     steps_saved: list[Count]
+    """For each run with an intervention: steps from the first one to the end of its episode."""
 
 
 def replay(

@@ -269,10 +269,12 @@ class HookStatus(RecordStruct):
 
     folder: str
     installed: list[Installed]
+    """partly: some events are missing; unknown: the settings of the agent cannot be read."""
     watching: WatchedPatterns
     settings: SettingsState
     state: StateFile
     plan: PlanFile
+    """An old plan is rebuilt with the next event."""
     faults: FaultLog
 
 

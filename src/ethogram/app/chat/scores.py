@@ -144,7 +144,9 @@ class ChatSummary(RecordStruct):
     highest_risk: Ratio
     highest_mode: ModeName
     first: Annotated[dict[str, Count], Meta(extra_json_schema={"propertyNames": {"enum": list(WATCHED)}})]
+    """The first turn of each mode."""
     patterns: dict[str, Count]
+    """The first turn of each detection."""
     not_measured: dict[str, Count]
     """Turns of the person of which nothing can be said, by reason."""
     confirmation: str | None = None

@@ -57,11 +57,15 @@ class EvaluateSummary(RecordStruct):
     evaluated: Count
     share: Ratio
     kept_before: Count
+    """Answers of an earlier run."""
     untrusted: Count
+    """Stored answers that somebody else changed; asked again."""
     not_measured: Count
     reasons: Mapping[str, Count]
     not_asked: Count
+    """Left for the next run."""
     in_batches: Count
+    """In a running batch, which will be billed."""
     stopped: str | None
     """budget, interrupted, or why else."""
     spent: Dollars

@@ -57,6 +57,7 @@ class Figures(RecordStruct):
     lift: float | None
     """Precision over the share of targets."""
     trivial: tuple[Baseline, ...]
+    """What event count, text length, position or marking everything achieves alone."""
     horizon: DurationSummary
     """Events from the first detection to the target."""
     recovery: DurationSummary
