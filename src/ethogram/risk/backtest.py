@@ -52,8 +52,8 @@ class Backtest(Record):
     by_week: dict[str, Count]
     examples: tuple[Detection, ...]
     overlaps: tuple[Overlap, ...]
-    """`both` counts shared events, `covered` is their share of this pattern's events, `together` how much more
-    often than by chance both occur in one history (null where the two group events differently)."""
+    """`both` counts shared events, `covered` is their share of this pattern's events, `together` how much
+    more often than by chance both occur in one history (null where the two group events differently)."""
     shuffled: tuple[Count, ...]
     lift: float | None
 
