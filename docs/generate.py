@@ -1,5 +1,6 @@
-"""Generate docs/library.md from the pattern files, docs/record_fields.md from the record classes, the anchors
-in docs/rubric.md from the rubric, and docs/llms.txt from the navigation of the site.
+"""Generate docs/library.md from the pattern files, docs/record_fields.md from the record classes,
+docs/settings.md from the settings, the anchors in docs/rubric.md from the rubric, and docs/llms.txt from the
+navigation of the site.
 
 Run it after changing one of these: python docs/generate.py
 """
@@ -7,9 +8,11 @@ Run it after changing one of these: python docs/generate.py
 from __future__ import annotations
 
 import inspect
+import json
 import sys
 import tomllib
 from pathlib import Path
+from typing import Any
 
 from ethogram.evaluators.rubric import LEVELS, load_rubric
 from ethogram.patterns.library import SHIPPED, load_patterns
@@ -19,6 +22,7 @@ from ethogram.schemas import Schema, record_type, schema, schema_names, schema_s
 PAGE = Path(__file__).parent / "library.md"
 RUBRIC = Path(__file__).parent / "rubric.md"
 RECORDS = Path(__file__).parent / "record_fields.md"
+SETTINGS = Path(__file__).parent / "settings.md"
 LLMS = Path(__file__).parent / "llms.txt"
 SITE = Path(__file__).parents[1] / "zensical.toml"
 MARK = "<!-- Written by docs/generate.py from vocabulary/rubric.yaml; change that. -->\n"
@@ -39,6 +43,25 @@ RECORDS_HEAD = """\
 One section per schema of `ethogram config schema NAME`. Fields marked "optional" may be absent; all others
 are always present. [Records](records.md) has examples and the compatibility promise.
 """
+SETTINGS_HEAD = """\
+# Settings
+
+<!-- Written by docs/generate.py from config/settings.py; change that. -->
+
+Every setting of `ethogram.yaml`, as `ethogram config schema` describes it. [Configuration](configuration.md)
+says where the file is, which source wins, what is trusted, and what `limits` there are. A duration is `30s`,
+`12h`, `7d` or `2w`.
+"""
+SECTIONS = {
+    "hook": "hook.md#settings",
+    "usage": "people.md#settings",
+    "conversation": "chat.md#embedders",
+    "graph": "graph.md#what-is-in-it",
+    "risk": "risk.md#how-it-is-composed",
+    "learning": "learning.md#automatic-changes",
+    "metrics": "service.md#metrics",
+}
+"""Settings with settings of their own, and the page that explains them."""
 LLMS_HEAD = """\
 # ethogram
 
@@ -171,6 +194,41 @@ def notes(name: str) -> list[str]:
     return [" ".join(text.replace("None", "null").split()) + "\n"] if text.strip() else []
 
 
+def settings_page() -> str:
+    """Every setting with its type, default and description."""
+    settings = schema("config")["properties"]
+    parts = [
+        SETTINGS_HEAD,
+        settings_table({name: item for name, item in settings.items() if name not in {*SECTIONS, "limits"}}),
+    ]
+    for name, page in SECTIONS.items():
+        own, defaults = settings[name]["properties"], settings[name]["default"]
+        items = {key: {**item, "default": defaults.get(key)} for key, item in own.items()}
+        parts.append(f"## {name}\n\n{settings[name]['description']} [Explained here]({page}).\n")
+        parts.append(settings_table(items))
+    return "\n".join(parts)
+
+
+def settings_table(items: dict[str, Schema]) -> str:
+    """Settings as a table."""
+    rows = [
+        f"| `{name}` | {type_text(item)} | {default_text(item['default'])} | {item.get('description', '')} |"
+        for name, item in items.items()
+    ]
+    return "\n".join(["| setting | type | default | meaning |", "| --- | --- | --- | --- |", *rows, ""])
+
+
+def default_text(value: Any) -> str:
+    """A default as it would stand in the file."""
+    return (
+        ""
+        if value in (None, [], {})
+        else f"`{json.dumps(value)}`"
+        if not isinstance(value, str)
+        else f"`{value}`"
+    )
+
+
 def llms_page() -> str:
     """The pages of the site with their titles, by section of the navigation, as language models read it."""
     parts, alone = [LLMS_HEAD], []
@@ -194,6 +252,8 @@ def type_text(one: Schema) -> str:
     """A JSON Schema in a few words."""
     if "const" in one:
         return f"`{one['const']}`" if isinstance(one["const"], str) else str(one["const"]).lower()
+    if one.get("enum", ())[:2] == [True, False]:
+        return "true or false"
     if "enum" in one:
         return " or ".join(f"`{word}`" if word else "empty" if word == "" else "null" for word in one["enum"])
     if "anyOf" in one:
@@ -215,7 +275,8 @@ def type_text(one: Schema) -> str:
     if kinds == "array":
         return f"list of {type_text(one['items'])}"
     if kinds == "string":
-        return "time" if one.get("pattern", "").startswith("^\\d{4}") else "text"
+        pattern = one.get("pattern", "")
+        return "time" if pattern.startswith("^\\d{4}") else "duration" if "[smhdw]" in pattern else "text"
     if kinds in ("integer", "number"):
         low, high = one.get("minimum"), one.get("maximum")
         ends = "" if low is None else f" from {low}" if high is None else f" {low} to {high}"
@@ -224,9 +285,10 @@ def type_text(one: Schema) -> str:
 
 
 def main() -> None:
-    """Write the four pages."""
+    """Write the pages."""
     RUBRIC.write_text(rubric_page(), encoding="utf-8")
     RECORDS.write_text(records_page(), encoding="utf-8")
+    SETTINGS.write_text(settings_page(), encoding="utf-8")
     PAGE.write_text(page(), encoding="utf-8")
     LLMS.write_text(llms_page(), encoding="utf-8")
     sys.stdout.write(f"{PAGE.name}: {len(list(SHIPPED.rglob('*.yaml')))} patterns\n")

@@ -31,6 +31,11 @@ def test_the_page_of_records_is_current(generate):
     assert written == generate.records_page(), "run: python docs/generate.py"
 
 
+def test_the_page_of_settings_is_current(generate):
+    written = (DOCS / "settings.md").read_text(encoding="utf-8")
+    assert written == generate.settings_page(), "run: python docs/generate.py"
+
+
 def test_the_page_for_language_models_is_current(generate):
     written = (DOCS / "llms.txt").read_text(encoding="utf-8")
     assert written == generate.llms_page(), "run: python docs/generate.py"

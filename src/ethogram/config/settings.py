@@ -98,17 +98,17 @@ class HookSettings(InputStruct, forbid_unknown_fields=True):
     """What a hook does about a run of a coding agent; docs/hook.md."""
 
     rungs: tuple[Rung, ...] = ("nudge", "remind", "ask")
-    """What it may do, from the mildest."""
+    """What it may do, from the mildest; add stop to let it end a run."""
     off: Texts = ()
     """Rungs, patterns and tools that are turned off."""
     patterns: Selectors = ()
-    """Patterns it watches; none: all that it can."""
+    """Patterns that it watches beside the run patterns that are on."""
     cool_down: Whole = 5
-    """Steps between two messages about one thing."""
+    """Steps between two rungs about the same thing."""
     most: Whole = 6
-    """How many times a run is interrupted at most."""
+    """Interventions in a run at most."""
     lowest: Severity = "medium"
-    """The level from which anything is said."""
+    """The lowest severity that leads to an intervention."""
     critical: Annotated[str, one_of("ask", "off")] = "ask"
     """What is done before a critical path is touched."""
 
@@ -117,23 +117,29 @@ class UsageSettings(InputStruct, forbid_unknown_fields=True):
     """How people's use of a service is measured; docs/people.md."""
 
     kinds: tuple[Annotated[str, one_of(*USAGE_KINDS)], ...] = ("usage",)
-    """Kinds of events that are use of the service."""
+    """Kinds of events that are a person's activity."""
     cohort: VersionOrFile = "1"
-    """A version of the cohort's table, or a file."""
+    """A version of the cohort table, or a file."""
     night: Hours = (2, 5)
-    """From which hour to which it is night, on the person's own clock."""
+    """First and last hour of the night, on the person's clock."""
     region: Annotated[str, checks.region, Meta(pattern=r"\S")] | None = None
     """A country or a part of it: DE, US-CA."""
     helplines: Annotated[Mapping[str, Text], checks.helplines] = MappingProxyType({})
-    """What to offer, by region."""
+    """Texts for your staff, by region."""
     weights: Annotated[Mapping[str, Ratio], checks.Keys(*FUSION_WEIGHTS)] = FUSION_WEIGHTS
     """How much each score counts in the fused one."""
     quiet_limit: Positive | UnsetType = UNSET
+    """Surprise of a silence that is withdrawal (1.6)."""
     usual_limit: Positive | UnsetType = UNSET
+    """The same against alike weeks (2.3)."""
     few_share: Positive | UnsetType = UNSET
+    """Share of the quietest stretch below which messages are few (.5)."""
     few_least: Positive | UnsetType = UNSET
+    """Messages that stretch must have had for that (5)."""
     expected_least: Positive | UnsetType = UNSET
+    """Messages in the quietest stretch (8)."""
     zone_confidence: Positive | UnsetType = UNSET
+    """Confidence from which an inferred time zone counts (.6)."""
 
 
 class ConversationSettings(InputStruct, forbid_unknown_fields=True):
@@ -144,9 +150,9 @@ class ConversationSettings(InputStruct, forbid_unknown_fields=True):
     weights: Annotated[Mapping[str, Weight], checks.Keys(*SIGNALS)] = MappingProxyType({})
     """How much each signal counts, 1 where it is not named."""
     half_life: Duration = 12 * 3600 * 1_000_000
-    """How quickly risk is forgotten."""
+    """Half-life of accumulated risk."""
     memory: Flag = False
-    """Whether risk is remembered across conversations."""
+    """Whether risky topics are remembered across conversations of a subject; needs a store."""
     evaluator_wait: Duration = 3_000_000
     """For how long a question to an evaluator is sent again where its server fails."""
 
@@ -162,15 +168,15 @@ class RiskSettings(InputStruct, forbid_unknown_fields=True):
     """How detections add up to a risk; docs/risk.md."""
 
     weights: Annotated[Mapping[str, Ratio], checks.Keys(*SEVERITIES)] = SEVERITY_WEIGHTS
-    """What a new and certain detection of each level makes."""
+    """The risk that a new, certain detection of each severity makes; must not fall with severity."""
     half_life: HalfLife = 7 * 86_400_000_000
     """How fast a detection fades."""
     half_lives: Mapping[str, HalfLife] = MappingProxyType({})
-    """The same by cause."""
+    """The same of single causes."""
     multipliers: Mapping[str, Multiplier] = MappingProxyType({})
-    """What combinations multiply the odds by."""
+    """What single combinations multiply the odds by, 1 or more."""
     floor: Ratio = 0.5
-    """What stays of a critical detection."""
+    """The risk that stays after a critical detection; 0: none."""
     floor_half_life: HalfLife = 30 * 86_400_000_000
     """How fast that fades."""
 
@@ -179,8 +185,9 @@ class LearningSettings(InputStruct, forbid_unknown_fields=True):
     """How patterns learn from verdicts; docs/learning.md."""
 
     enabled: Flag = True
+    """False: no proposals; accepted values stay in force."""
     adjustment_threshold: Ratio = 0.7
-    """The precision below which another number is proposed."""
+    """The precision below which another value is proposed."""
     history_retention_days: Whole = 30
     """How long verdicts are kept."""
     minimum: Whole = 30
@@ -194,7 +201,7 @@ class LearningSettings(InputStruct, forbid_unknown_fields=True):
     second_look: Ratio = 0.2
     """The share of detections that a second judge is asked about."""
     automatic: Flag = False
-    """Whether proposals are accepted without asking."""
+    """Whether `patterns learn` changes values itself."""
     step: Ratio = 0.1
     """How far an automatic change goes at once."""
     far: Ratio = 0.25
@@ -236,90 +243,90 @@ class Settings:
     """What can be set in ethogram.yaml. Durations are microseconds here and '30m' in the file."""
 
     patterns: Selectors = ()
-    """Pattern files and folders, added to the library's own; one of the same name takes its place."""
+    """Pattern files and folders, added to the library; a pattern of the same name replaces the library's."""
     enabled_patterns: Selectors = ()
-    """Patterns that are run where nobody asks for others, by name, glob or file; none: those that are on."""
+    """Patterns to run where a command names none: names, globs (`run/*`), YAML files; none: all stable."""
     combination_detection: Flag = True
-    """Whether combinations of patterns are looked for, where nobody asks for one by name."""
+    """Whether combinations run by default; with `enabled_patterns`, those whose parts it names."""
     parameters: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
-    """Other numbers for a pattern's parameters: pattern -> parameter -> number."""
+    """Overrides of pattern parameters: pattern -> parameter -> number."""
     status: Mapping[str, Status] = field(default_factory=dict)
-    """Another status for a pattern: pattern -> status."""
+    """Overrides of status: pattern -> experimental, shadow, stable or retired (off)."""
     scorers: Mapping[str, Text] = field(default_factory=dict)
-    """Whose readings count: signal -> scorer; '*' for every signal not named."""
+    """Whose readings count: signal -> scorer; '*' for the rest; `given`: readings without a scorer."""
     signals: Annotated[
         Mapping[str, Annotated[str, one_of("number", "category")]],
         checks.Keys(bad_name=checks.bad_signal_name),
     ] = field(default_factory=dict)
-    """Signals of your own scorers: name -> number or category."""
+    """Signals that your scorers supply: name -> number or category."""
     time_zone: Annotated[str, checks.time_zone, Meta(pattern=r"\S")] | None = None
-    """Where subjects live who do not say; null: not known."""
+    """IANA time zone of subjects who do not say; null: unknown."""
     session_inactivity: Duration = 30 * 60 * 1_000_000
     """The longest pause inside one session."""
     normalization: Normalization = "medium"
-    """How much that varies by chance is taken out of errors and steps of runs: low, medium or high."""
+    """Runs: how much variation (numbers, ids, paths) is removed before errors and steps are compared."""
     normalization_level: Normalization | None = None
-    """Another name for `normalization`, which it replaces where it is set."""
+    """Another name of `normalization`."""
     allow: Texts = ()
-    """Paths that runs may touch, as globs; with none, what a run works on itself tells its scope."""
+    """Runs: paths that a run may touch, as globs; none: the scope is inferred."""
     deny: Texts = ()
-    """Paths that no run may touch, as globs; these win over `allow`."""
+    """Runs: paths that a run must not touch, as globs; these win over `allow`."""
     critical_paths: Texts = ()
-    """Paths nobody should touch unasked, as globs, beside the usual ones (secrets, keys, system files)."""
+    """Runs: globs nobody should touch unasked, beside secrets, keys and system files."""
     cwd: Text | None = None
-    """The working directory of runs that do not say; null: not known."""
+    """Runs: the working directory where events do not say; null: unknown."""
     goal: Text | None = None
-    """What runs are to do, where they do not say; null: their first message."""
+    """Runs: the goal where events do not say; null: the first message of a person."""
     inference_enabled: Flag = True
-    """Whether the scope of a run is inferred where it is not told: from persons' words, then the project."""
+    """Runs: infer the scope from messages and the project; false: only `allow`, `deny` and `cwd` count."""
     semantic_analysis: Annotated[str, one_of("basic", "advanced")] = "basic"
-    """How steps are compared with the goal: basic (words and paths) or advanced (parts of words too)."""
+    """Runs: compare steps with the goal by words and paths (basic), also by parts of words (advanced)."""
     resources_monitored: tuple[Resource, ...] = ()
-    """Which of the resources that runs use are read; none named: all."""
+    """Runs: the resources that `resource_spiral` follows; none: all."""
     resource_limits: Annotated[Mapping[str, Positive], checks.Keys(*RESOURCES)] = field(default_factory=dict)
-    """How much of each resource there is: resource -> number."""
+    """Runs: how much of each resource there is; `resource_spiral` then reports the steps left."""
     lateness: Duration = 0
-    """How long a live event may wait for an earlier one."""
+    """How long a live event waits for earlier ones."""
     max_future: Duration | None = 86_400_000_000
-    """How far ahead of the clock an event may be dated; null: no limit, for archives from elsewhere."""
+    """How far ahead of the clock an event or sweep may be; null: no limit, for archives."""
     max_histories: Whole = 100_000
-    """Histories of each kind that a watch holds; those longest without an event are let go first."""
+    """Histories of each kind that a watch holds, 10 to 15 kB each; the longest idle are evicted first."""
     source: Text = "input"
-    """The name of the source, for events that do not say."""
+    """The source of events that name none."""
     limits: Annotated[Mapping[str, Whole], checks.Keys(*LIMITS)] = field(default_factory=lambda: dict(LIMITS))
-    """How large input may be."""
+    """Limits of the input."""
     memory: Whole = 400_000_000
-    """About how many bytes of events are held in memory; more go through a temporary folder."""
+    """Bytes of events held in memory; more use a temporary folder."""
     fail_on: Severity | None = None
-    """The lowest severity of detection that makes a run fail; null: none does."""
+    """The lowest severity at which `analyze` exits with 3; null: none."""
     mutes: Text | None = None
-    """The file of mutes; null: ethogram.mutes.yaml beside the settings file, or here."""
+    """The file of mutes; null: ethogram.mutes.yaml beside the settings file, else in the current folder."""
     evaluator: Text | None = None
-    """Who scores messages in an analysis; null: nobody, only readings that are given count."""
+    """What scores messages in an analysis; null: only readings that are given count."""
     evaluators: Annotated[Mapping[str, Annotated[Mapping[str, Option], OptionName]], OptionName] = field(
         default_factory=dict
     )
-    """Options of evaluators: evaluator -> option -> value. Keys to services never stand here."""
+    """Options by evaluator: evaluator -> option -> value; never keys."""
     answers: Text | None = None
-    """The file that keeps paid answers; null: one in the user's cache folder."""
+    """The file of paid answers; null: one in your cache folder."""
     hook: Annotated[Mapping[str, Any], HookSettings] = field(default_factory=lambda: dict(HOOK))
-    """What a hook does about a run of a coding agent: its ladder, and what is turned off."""
+    """The hook for coding agents."""
     usage: Annotated[Mapping[str, Any], UsageSettings] = field(default_factory=lambda: dict(USAGE))
-    """People's use of a service: which kinds of events it is told by, the cohort, the night, limits."""
+    """People's use of a service."""
     conversation: Annotated[Mapping[str, Any], ConversationSettings] = field(
         default_factory=lambda: dict(CONVERSATION)
     )
-    """The risk of conversations: the embedder, how much each signal counts, how quickly risk is forgotten."""
+    """The risk of conversations."""
     graph: Annotated[Mapping[str, Any], GraphSettings] = field(default_factory=lambda: dict(GRAPH))
-    """Stores in Neo4j: the names of labels and relationship types."""
+    """Stores in Neo4j."""
     risk: Annotated[Mapping[str, Any], RiskSettings] = field(default_factory=lambda: dict(RISK))
-    """How detections add up to a risk: what each severity weighs, how fast it fades, the floor."""
+    """How detections add up to a risk."""
     learning: Annotated[Mapping[str, Any], LearningSettings] = field(default_factory=lambda: dict(LEARNING))
-    """How patterns learn from verdicts: when something is proposed, how long verdicts are kept."""
+    """How patterns learn from verdicts."""
     metrics: Annotated[Mapping[str, Any], MetricsSettings] = field(default_factory=lambda: dict(METRICS))
-    """How the service counts: what the names of its metrics begin with."""
+    """Metrics of the service."""
     calibration: Flag = True
-    """Whether confidences are shown, and count in a risk, as the share of verdicts that bore them out."""
+    """Whether confidences are calibrated by verdicts."""
 
 
 def learning_in(settings: Settings) -> Mapping[str, Any]:
