@@ -53,7 +53,9 @@ class LabelLine(InputStruct, forbid_unknown_fields=True, kw_only=True):
     target: Any
     """Whether it is what is looked for: true or false, 1 or 0, yes or no."""
     of: Annotated[str | None, one_of(*OF, None)] = None
+    """Left out: a thread, that is a conversation or run."""
     source: Words = None
+    """Only this source."""
     subject: Words = None
     """Only what this subject does in the thread."""
     thread: Words = None
@@ -62,17 +64,17 @@ class LabelLine(InputStruct, forbid_unknown_fields=True, kw_only=True):
     start: EventName = msgspec.field(default=None, name="from")
     end: EventName = msgspec.field(default=None, name="to")
     at: EventName = None
-    """Where the target is; left out: the end of the thread."""
+    """The event of the target; left out: the end of the thread, the event, the start of the span."""
     begins: EventName = None
-    """Where things begin to build up: before it, all must be quiet."""
+    """The event from which things build up, for the horizon: before it, all must be quiet."""
     over: EventName = None
-    """Where the target is over."""
+    """The event at which it is over; left out: the end of a span."""
     pattern: Words = None
-    """The label counts for this pattern alone."""
+    """The label is about this pattern alone; skipped where that is not run."""
     group: Words = None
-    """What is alike has one group."""
+    """What is alike: runs of one task, conversations of one person."""
     split: Words = None
-    """tune, test, ..."""
+    """tune, test or another name."""
 
 
 KEYS = LabelLine.__struct_encode_fields__
