@@ -121,7 +121,7 @@ class UsageSettings(InputStruct, forbid_unknown_fields=True):
     cohort: VersionOrFile = "1"
     """A version of the cohort table, or a file."""
     night: Hours = (2, 5)
-    """First and last hour of the night, on the person's clock."""
+    """From which hour to which it is night, on the person's clock."""
     region: Annotated[str, checks.region, Meta(pattern=r"\S")] | None = None
     """A country or a part of it: DE, US-CA."""
     helplines: Annotated[Mapping[str, Text], checks.helplines] = MappingProxyType({})
