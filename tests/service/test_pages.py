@@ -123,3 +123,22 @@ def test_the_mute_of_a_detection_says_why(detecting: httpx.Client) -> None:
     page = client.get(path).text
     assert f"until its severity rises above {found['severity']}, by local: a known game" in page
     assert "Detected, severity" in page
+
+
+def test_what_was_seen_is_ongoing_and_a_thread_says_what_was_before(detecting: httpx.Client) -> None:
+    client = detecting
+    early = [line(f"b{hour}", 1, at=f"2025-12-{hour:02}T10:00:00Z", readings={}) for hour in range(1, 6)]
+    post(client, *early, *(line(f"e{day}", day) for day in (1, 2, 3)), line("e4", 4, readings=COLD))
+    wait_for(lambda: client.get("/v1/detections").json()["total"])
+    found = client.get("/v1/detections").json()
+    assert f"{found['total']} detection" in client.get("/").text
+    client.post("/seen")
+    assert f"Nothing new, {found['total']} ongoing" in client.get("/").text
+    # Two events are shown before the first piece of evidence, the other three are counted.
+    assert "3 events before" in client.get(f"/detections/{found['detections'][0]['id']}").text
+
+
+def test_the_page_of_the_api_has_no_escapes(client: httpx.Client) -> None:
+    page = client.get("/api").text
+    assert "Events are known by their id" in page
+    assert "\\n" not in page

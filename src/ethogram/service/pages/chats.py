@@ -14,7 +14,7 @@ from ...models import Detection, Event
 from ...models.roles import is_by_service
 from ...report import plots, svg
 from ...report.svg import number
-from ...report.wording import pairs_text, ranked
+from ...report.wording import pairs_text, plural, ranked
 from ...signals import Measurer, Options
 from ...signals.chat import role_of
 from ...store.windows import Thread, thread_events, threads, within
@@ -90,9 +90,14 @@ def chats_page(request: Request, service: Running, key: CanRead, offset: Offset 
     events = thread_events(service.store, [(row.source, row.thread) for row in rows], most=EVENTS)
     chats = chats_of(service, events)
     found = detections_of(service, events)
+    heading = plural(len(chats), "conversation")
+    if chats and (mode := chats[0].highest.mode) != MODES[0]:
+        reached = sum(chat.highest.mode == mode for chat in chats)
+        heading = f"{plural(reached, 'conversation')} reached {mode}"
     return render(
         request,
         "chats.html",
+        heading=heading,
         chats=[(chat, ranked(found.get((chat.source, chat.thread), ()))) for chat in chats],
         next=offset + len(rows) if offset + len(rows) < total else None,
         mode_mark=mode_mark,

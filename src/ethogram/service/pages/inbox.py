@@ -60,6 +60,7 @@ def inbox_page(
     items = [item for item in every if is_wanted(item, asked)]
     here = f"/?{urlencode(asked)}" if asked else "/"
     news = [item for item in every if item.state in NEWS]
+    ongoing = [item for item in every if item.state == "ongoing"]
     seen = last_look(service.store, person)
     report = service.last_report
     is_looking = not every and (report is None or service.sweeper.is_busy)
@@ -71,10 +72,11 @@ def inbox_page(
         error="" if report is None else report.error,
         events=sum(row.events for row in service.store.subjects()) if not every else 0,
         total=len(every),
-        heading=heading_of(len(news), is_looking=is_looking, is_empty=not every),
+        heading=heading_of(len(news), len(ongoing), is_looking=is_looking, is_empty=not every),
         where="" if seen is None else f"You last looked at {wording.stamp(seen)} UTC.",
         tiles=[
-            (name, sum(item.detection.severity == name for item in news)) for name in reversed(SEVERITIES)
+            (name, sum(item.detection.severity == name for item in news or ongoing))
+            for name in reversed(SEVERITIES)
         ],
         groups=[
             (title, cards_of([item for item in items if item.state in states], here))
@@ -88,13 +90,15 @@ def inbox_page(
     )
 
 
-def heading_of(news: int, *, is_looking: bool, is_empty: bool) -> str:
+def heading_of(news: int, ongoing: int, *, is_looking: bool, is_empty: bool) -> str:
     """What there is to do."""
     if is_looking:
         return "Looking..."
     if is_empty:
         return "Nothing detected"
-    return f"{plural(news, 'detection')} to decide" if news else "Nothing new"
+    if news:
+        return f"{plural(news, 'detection')} to decide"
+    return f"Nothing new, {ongoing:,} ongoing" if ongoing else "Nothing new"
 
 
 def untimed_sources(service: Service) -> frozenset[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from shlex import quote
 from typing import Any
 
 from fastapi import APIRouter, Request
@@ -136,17 +137,19 @@ PYTHON = """import httpx
 
 event = {{"subject": "ann", "kind": "message", "text": "Hello"}}
 httpx.post("{url}/v1/events?source=python", json=event{headers})"""
-CURL = "curl{header} --data-binary @events.jsonl '{url}/v1/events?source=curl'"
+GATEWAY = """ethogram proxy --upstream https://api.openai.com --store {store}
+export OPENAI_BASE_URL=http://127.0.0.1:8766/v1"""
+CURL = """curl{header} '{url}/v1/events?source=curl' \\
+  --data-binary '{{"subject": "ann", "kind": "message", "text": "Hello"}}'"""
 WAYS = (
     ("curl", "Any events, with curl", CURL),
     ("python", "Python", PYTHON),
     ("claude-code", "Claude Code", CLAUDE_CODE),
     ("otel", "OpenTelemetry", OTEL),
     ("litellm", "LiteLLM proxy (config.yaml)", LITELLM),
+    ("proxy", "OpenAI, Anthropic and Ollama clients, through the gateway", GATEWAY),
 )
-"""Name, title and lines to paste of each way to connect."""
-ALSO = {"otel": ("claude-code",), "conversation": ("litellm",)}
-"""Sources that show that a way is connected, beside the one of its name: both send by the same route."""
+"""Source, title and lines to paste of each way to connect."""
 
 
 @router.get("/connect")
@@ -155,6 +158,8 @@ def connect_page(request: Request, service: Running, key: CanRead) -> Response:
     has_keys = not service.keys.is_empty
     words = {
         "url": service.options.url,
+        # The address of a server may hold a password.
+        "store": "STORE" if "://" in service.options.store else quote(service.options.store),
         "key": "KEY" if has_keys else "none",
         "header": ' -H "x-api-key: KEY"' if has_keys else "",
         "headers": ', headers={"x-api-key": "KEY"}' if has_keys else "",
@@ -165,7 +170,7 @@ def connect_page(request: Request, service: Running, key: CanRead) -> Response:
         request,
         "connect.html",
         ways=ways,
-        known=connected(service),
+        known=service.store.sources(),
         keep_text=service.options.keep_text,
     )
 
@@ -173,13 +178,7 @@ def connect_page(request: Request, service: Running, key: CanRead) -> Response:
 @router.get("/connect/sources")
 def connected_sources(service: Running, key: CanRead) -> Response:
     """The ways that have brought an event."""
-    return json_response(sorted(connected(service)))
-
-
-def connected(service: Service) -> set[str]:
-    """The names of the ways that have brought an event."""
-    sources = set(service.store.sources())
-    return sources | {way for source in sources for way in ALSO.get(source, ())}
+    return json_response(sorted(service.store.sources()))
 
 
 @router.get("/api")
@@ -187,7 +186,7 @@ def api_page(request: Request, service: Running, key: CanRead) -> Response:
     """The API, from its own description."""
     described = request.app.openapi()
     rows = [
-        (method.upper(), path, operation.get("description") or operation.get("summary", ""))
+        (method.upper(), path, " ".join(str(operation.get("description", "")).split()))
         for path, methods in described["paths"].items()
         for method, operation in methods.items()
     ]

@@ -82,6 +82,7 @@ def subjects_page(
         next=more,
         text=text,
         quiet=quiet,
+        ranked=ranked,
     )
 
 
@@ -110,6 +111,11 @@ def why_page(
     batch = Batch(stored if isinstance(stored, EventSequence) else EventList(stored), timed=True)
     answers = explain(Question(name), service.library, batch, programs=programs, settings=service.settings)
     file = service.library.files[pattern]
+    # Variants of a pattern often lack the same thing: once is enough.
+    shown: dict[Any, tuple[Why, str, list[Line]]] = {}
+    for item in answers:
+        lines = list(lines_of(item))
+        shown.setdefault((item.answer, *item.history.items(), *lines), (item, ANSWERS[item.answer], lines))
     return render(
         request,
         "why.html",
@@ -118,7 +124,7 @@ def why_page(
         pattern=pattern,
         title=file.title,
         description=file.words.get("description") or "",
-        answers=[(item, ANSWERS[item.answer], list(lines_of(item))) for item in answers],
+        answers=list(shown.values()),
     )
 
 

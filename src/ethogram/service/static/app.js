@@ -80,6 +80,15 @@
     if (waiting().length) setTimeout(check, 1500);
   };
   if (waiting().length) check();
+  for (const lines of navigator.clipboard ? document.querySelectorAll(".connect pre") : []) {
+    const button = document.createElement("button");
+    button.textContent = "Copy";
+    button.addEventListener("click", async () => {
+      await navigator.clipboard.writeText(lines.textContent);
+      button.textContent = "Copied";
+    });
+    lines.before(button);
+  }
 
   // --- chart: drag over a part of the time to look at it closer -----------------------------
   for (const rows of document.querySelectorAll("#chart .rows[data-from]")) {
