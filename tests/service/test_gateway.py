@@ -536,3 +536,12 @@ def test_many_conversations_at_once(begin: Begin, tmp_path: Path, count: int) ->
     assert len({name[0] for name in names}) == count
     stored = threads(tmp_path / "c.db", 4 * count)
     assert {len(turns) for turns in stored.values()} == {4}
+
+
+def test_an_id_that_is_too_long_to_be_stored_is_refused(begin: Begin) -> None:
+    proxy = begin()
+    longest = proxy.ask([user("Hello!")], headers={"X-Conversation-Id": "c" * 480})
+    assert longest.headers["x-ethogram-conversation"] == "c" * 480
+    refused = proxy.ask([user("Hello!")], headers={"X-Conversation-Id": "c" * 481})
+    assert (refused.status_code, refused.json()["error"]["code"]) == (400, "bad_conversation")
+    assert len(proxy.upstream.requests) == 1

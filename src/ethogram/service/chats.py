@@ -122,7 +122,7 @@ class Chats:
         `name` is the conversation's id; without it the longest known beginning decides, and a new one is
         called `fallback` and its events are of this source. What is known already does not count again.
         """
-        name, subject = _named(name, "conversation id"), _named(subject, "subject")
+        name, subject = _id_of(name), _named(subject, "subject")
         turns, root = turns_of(messages), root_of(name, None if name else subject)
         if not turns:
             return None
@@ -140,7 +140,7 @@ class Chats:
                 talk = await self._again(turns[:known])
         else:
             if name is None:
-                chat = self._new_chat(_named(fallback, "conversation id"), root, subject, source)
+                chat = self._new_chat(_id_of(fallback), root, subject, source)
             else:
                 chat = await self._by_id(name, root, subject, source)
             if chat.turns:
@@ -172,8 +172,7 @@ class Chats:
     ) -> ChatTurn:
         """Where a conversation stands after one more turn, which is in the store once this returns."""
         name, who, subject = name_of(name, "conversation"), role_of(role), _named(subject, "subject")
-        if len(name) > LONGEST_ID:
-            raise BadUsage(f"invalid conversation {name!r:.80}: expected at most {LONGEST_ID} characters")
+        _id_of(name)
         lock, users = self._locks.setdefault(name, (asyncio.Lock(), []))
         users.append(None)
         try:
@@ -367,6 +366,13 @@ class Chats:
 
 def _named(value: str | None, what: str) -> str | None:
     return None if value is None or not value.strip() else name_of(value.strip(), what)
+
+
+def _id_of(value: str | None) -> str | None:
+    """The id of a conversation, short enough for the names that are made of it."""
+    if (name := _named(value, "conversation id")) is not None and len(name) > LONGEST_ID:
+        raise BadUsage(f"invalid conversation id {name!r:.80}: expected at most {LONGEST_ID} characters")
+    return name
 
 
 def _standing(chat: Chat, step: Step) -> ChatTurn:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
-from collections.abc import Awaitable, Coroutine, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from concurrent.futures import Future
+from functools import partial
 from typing import Any
 from urllib.parse import unquote_to_bytes
 
-import httpx2
 import msgspec
 from starlette.requests import Request
 from starlette.types import Receive, Scope, Send
@@ -22,12 +21,13 @@ from ..remote.address import check_address
 from ..store import open_store
 from ..store.records import PROXY, TALKS, Added, Store
 from .chat_states import ChatTurn
-from .chats import Chats, Place
+from .chats import LONGEST_ID, Chats, Place
 from .keys import ROLES, KeyRing
 from .options import ServeOptions
 from .policy import Policy, headers_of, note_of, sentence_of
 from .request_checks import BODY_SECONDS, Refused, check_request
 from .state import Service, log
+from .upstream import FAILURES, Connection, Headers, Upstream
 from .wire import (
     CHAT_PATHS,
     NOT_SCORED_PATHS,
@@ -51,12 +51,8 @@ NOT_PASSED = frozenset({
     b"forwarded", b"x-forwarded-for", b"x-forwarded-host", b"x-forwarded-proto", KEY_HEADER, CONVERSATION,
 })  # fmt: skip
 NOT_RETURNED = NOT_PASSED - {b"content-length"}
-TIMEOUT = {"connect": 10.0, "read": 600.0, "write": 60.0, "pool": 10.0}
-LIMITS = httpx2.Limits(max_connections=1000, max_keepalive_connections=200, keepalive_expiry=60)
-Headers = list[tuple[bytes, bytes]]
+Score = Callable[[], Awaitable["Place | None"]]
 NOT_SCORED = [(b"x-ethogram-error", b"not scored")]
-MOST_URLS = 100
-"""Addresses that are remembered: programs use few."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +80,7 @@ class Gateway:
         address = check_address("upstream", options.upstream, options.allow_http)
         self._options, serve = options, options.serve
         # A client's own paths begin with /v1, whether or not the address of the upstream ends with it.
-        self._upstream = httpx2.URL(address.removesuffix("/v1"))
+        self._upstream = Upstream(address.removesuffix("/v1"))
         self._store: Store | None = open_store(serve.store, create=True) if options.keeps else None
         self._keys = None if self._store is None else KeyRing(self._store)
         if not serve.is_local and (self._keys is None or self._keys.is_empty):
@@ -107,10 +103,7 @@ class Gateway:
         self.chats.warm()
         if self._writer is not None:
             self._intake.warm()
-        # The transport alone: a client would keep the cookies of one user for the next.
-        self._transport = httpx2.AsyncHTTPTransport(limits=LIMITS, trust_env=False)
         self._tasks: set[asyncio.Task[Any]] = set()
-        self._urls: dict[bytes, httpx2.URL] = {}
 
     def _write(self, lines: list[dict[str, Any]]) -> Future[Added]:
         assert self._writer is not None
@@ -142,7 +135,7 @@ class Gateway:
         assert message
         if self._tasks:
             await asyncio.wait(self._tasks, timeout=5)
-        await self._transport.aclose()
+        self._upstream.close()
         await asyncio.to_thread(self.close)
         await send({"type": "lifespan.shutdown.complete"})
 
@@ -161,39 +154,22 @@ class Gateway:
         if not path.startswith(b"/") or b"\\" in path or b".." in parts or b"." in parts or b"//" in path:
             raise Refused(400, "bad_path", "invalid path: expected no empty parts, dots or backslashes")
 
-    def url(self, scope: Scope) -> httpx2.URL:
-        """The address of a request at the upstream: its path and query there."""
-        query = scope["query_string"]
-        path = self._upstream.raw_path.rstrip(b"/") + scope["raw_path"] + (b"?" + query if query else b"")
-        if path not in self._urls:
-            if len(self._urls) >= MOST_URLS:
-                self._urls.clear()
-            self._urls[path] = self._upstream.copy_with(raw_path=path)
-        return self._urls[path]
-
     @property
     def options(self) -> ProxyOptions:
         return self._options
 
-    async def request(self, scope: Scope, body: bytes, sent: asyncio.Event | None) -> httpx2.Response:
-        """The response of the upstream, whose body is not read yet. Redirects are not followed.
+    @property
+    def upstream(self) -> Upstream:
+        return self._upstream
 
-        `sent` is set once the request is on its way.
-        """
-
-        async def trace(step: str, _: Any) -> None:
-            if sent is not None and step.endswith("send_request_body.complete"):
-                sent.set()
-
+    async def send(self, scope: Scope, body: bytes) -> Connection:
+        """The connection to the upstream on which a request was sent."""
         headers = [(name, value) for name, value in scope["headers"] if _passes(name, NOT_PASSED)]
         # Plain, so that the answer can be read on its way.
         headers.append((b"accept-encoding", b"identity"))
-        content = body if body or scope["method"] not in ("GET", "HEAD", "OPTIONS") else None
-        extensions: dict[str, Any] = {"timeout": TIMEOUT} | ({} if sent is None else {"trace": trace})
-        request = httpx2.Request(
-            scope["method"], self.url(scope), headers=headers, content=content, extensions=extensions
-        )
-        return await self._transport.handle_async_request(request)
+        query = scope["query_string"]
+        target = scope["raw_path"] + (b"?" + query if query else b"")
+        return await self._upstream.send(scope["method"], target, headers, body)
 
     async def score(self, api: str, fields: dict[str, Any], name: str | None) -> Place | None:
         """Where the conversation of a request stands; None where it holds no turn."""
@@ -233,11 +209,15 @@ class Exchange:
         is_post = scope["method"] == "POST"
         self._api = CHAT_PATHS.get(path) if is_post else None
         self._is_unscored = is_post and path in NOT_SCORED_PATHS
-        self._gone = asyncio.Event()
+        self._is_gone = self._is_begun = False
+        self._connection: Connection | None = None
 
     async def run(self) -> None:
         try:
             self._gateway.check(self._scope)
+            if len(self._header(CONVERSATION) or "") > LONGEST_ID:
+                limit = f"invalid X-Conversation-Id: expected at most {LONGEST_ID} characters"
+                raise Refused(400, "bad_conversation", limit)
             async with asyncio.timeout(BODY_SECONDS):
                 body = await self._body()
         except TimeoutError:
@@ -254,22 +234,32 @@ class Exchange:
                 await self._pass_on(body)
             else:
                 await self._chat(self._api, body)
-        except httpx2.TimeoutException:
-            await self._answer(504, failure(self._api, "upstream_timeout", "the upstream is too slow"))
-        except httpx2.HTTPError:
-            await self._answer(502, failure(self._api, "upstream_failed", "the upstream cannot be reached"))
+        except FAILURES as error:
+            await self._failed(error)
         finally:
             watch.cancel()
+
+    async def _failed(self, error: Exception) -> None:
+        """Say that the upstream failed, unless nobody listens any more."""
+        if self._is_gone:
+            return
+        if self._is_begun:
+            # A connection that ends early says that the rest is missing.
+            raise ConnectionAbortedError("the upstream broke off") from None
+        if isinstance(error, TimeoutError):
+            await self._answer(504, failure(self._api, "upstream_timeout", "the upstream is too slow"))
+        else:
+            await self._answer(502, failure(self._api, "upstream_failed", "the upstream cannot be reached"))
 
     async def _chat(self, api: str, body: bytes) -> None:
         try:
             fields, name = self._fields(body), self._header(CONVERSATION)
-            scoring = self._gateway.score(api, fields, name)
+            score = partial(self._gateway.score, api, fields, name)
             if self._options.policy.is_passive:
                 # Both at once: what is measured only goes into the headers.
-                await self._pass_on(body, scoring=scoring)
+                await self._pass_on(body, score=score)
                 return
-            place = await _scored(scoring)
+            place = await _scored(score)
         except NotScored as error:
             await self._not_scored(body, str(error))
             return
@@ -299,57 +289,40 @@ class Exchange:
         body: bytes,
         place: Place | None = None,
         *,
-        scoring: Awaitable[Place | None] | None = None,
+        score: Score | None = None,
         more: Headers | None = None,
     ) -> None:
         """Send a request on, and its response back as it comes; score it while the upstream works."""
-        sent = None if scoring is None else asyncio.Event()
-        sending = asyncio.create_task(self._gateway.request(self._scope, body, sent))
+        connection = self._connection = await self._gateway.send(self._scope, body)
         try:
-            if scoring is not None and sent is not None:
-                await _first(sending, sent.wait())
+            if score is not None:
                 try:
-                    place = await _scored(scoring)
+                    place = await _scored(score)
                 except NotScored as error:
                     if self._options.fail == "closed":
                         await self._not_scored(body, str(error))
                         return
                     more = NOT_SCORED
-            await _first(sending, self._gone.wait())
-            if not sending.done():
-                return
-            response = sending.result()
+            await self._return(connection, place, more or [])
         finally:
-            if not sending.done():
-                sending.cancel()
-                with contextlib.suppress(BaseException):
-                    await (await sending).aclose()
-        try:
-            await self._return(response, place, more or [])
-        finally:
-            await response.aclose()
+            self._connection = None
+            self._gateway.upstream.done(connection)
 
-    async def _return(self, response: httpx2.Response, place: Place | None, more: Headers) -> None:
-        headers = [(name, value) for name, value in response.headers.raw if _passes(name, NOT_RETURNED)]
+    async def _return(self, connection: Connection, place: Place | None, more: Headers) -> None:
+        status, received = await connection.response()
+        headers = [(name, value) for name, value in received if _passes(name, NOT_RETURNED)]
         if place is not None and place.standing is not None:
             more = [*more, *_risk_headers(self._options.policy, place.standing)]
-        await self._send(
-            {"type": "http.response.start", "status": response.status_code, "headers": [*headers, *more]}
-        )
+        self._is_begun = True
+        await self._send({"type": "http.response.start", "status": status, "headers": [*headers, *more]})
         reader = None
-        if self._api is not None and place is not None and response.status_code == 200:
-            reader = AnswerReader(self._api, response.headers.get("content-type", ""))
-        assert isinstance(response.stream, httpx2.AsyncByteStream)
-        try:
-            async for piece in response.stream:
-                if self._gone.is_set():
-                    return
-                await self._send({"type": "http.response.body", "body": piece, "more_body": True})
-                if reader is not None:
-                    reader.feed(piece)
-        except httpx2.HTTPError:
-            # Its beginning is sent; a connection that ends early says that the rest is missing.
-            raise ConnectionAbortedError("the upstream broke off") from None
+        if self._api is not None and place is not None and status == 200:
+            kind = next((value for name, value in received if name == b"content-type"), b"")
+            reader = AnswerReader(self._api, kind.decode("latin-1"))
+        async for piece in connection.pieces():
+            await self._send({"type": "http.response.body", "body": piece, "more_body": True})
+            if reader is not None:
+                reader.feed(piece)
         await self._send({"type": "http.response.body", "body": b"", "more_body": False})
         if reader is not None and place is not None and (answer := reader.close()) is not None:
             text, calls = answer
@@ -385,7 +358,9 @@ class Exchange:
     async def _watch(self) -> None:
         while (await self._receive())["type"] != "http.disconnect":
             pass
-        self._gone.set()
+        self._is_gone = True
+        if self._connection is not None:
+            self._connection.abort()
 
     async def _answer(
         self,
@@ -407,16 +382,9 @@ def _risk_headers(policy: Policy, turn: ChatTurn) -> Headers:
     return [(name.encode(), value.encode()) for name, value in headers_of(turn).items()]
 
 
-async def _first(task: asyncio.Task[Any], other: Coroutine[Any, Any, Any]) -> None:
-    """Wait for either; what is not the task is dropped."""
-    waiting = asyncio.create_task(other)
-    await asyncio.wait({task, waiting}, return_when=asyncio.FIRST_COMPLETED)
-    waiting.cancel()
-
-
-async def _scored(scoring: Awaitable[Place | None]) -> Place | None:
+async def _scored(score: Score) -> Place | None:
     try:
-        return await scoring
+        return await score()
     except TimeoutError:
         raise NotScored("scoring took too long") from None
     except Exception as error:
