@@ -174,8 +174,8 @@ class Gateway:
     async def score(self, api: str, fields: dict[str, Any], name: str | None) -> Place | None:
         """Where the conversation of a request stands; None where it holds no turn."""
         subject, messages = subject_of(api, fields), messages_of(api, fields)
-        following = self.chats.follow(messages, name=name, subject=subject, source=PROXY)
-        return await asyncio.wait_for(following, self._options.deadline)
+        async with asyncio.timeout(self._options.deadline):
+            return await self.chats.follow(messages, name=name, subject=subject, source=PROXY)
 
     def later(self, work: Awaitable[Any]) -> None:
         """Do something behind the response."""
