@@ -58,6 +58,7 @@ RECORDS = (
     "chat_turn",
 )  # fmt: skip
 EVENTS = ("application/json", "application/x-ndjson", "text/csv", "application/vnd.apache.parquet")
+EVENT = {"id": "e1", "at": "2026-01-02T12:00:00Z", "subject": "ann", "kind": "message", "text": "Hello"}
 STATUS: Schema = {
     "type": "object",
     "required": ["code", "message"],
@@ -110,6 +111,7 @@ def _made(app: FastAPI, bodies: Mapping[str, type]) -> Schema:
     contents |= {path: {"application/json": {"schema": {}}} for path in LITELLM}
     contents |= {path: {"application/json": {"schema": {"type": "object"}}} for path in OTLP}
     contents["/v1/events"] = {kind: {"schema": {}} for kind in EVENTS}
+    contents["/v1/events"]["application/json"]["example"] = EVENT
     failed = {"description": "What is wrong.", "content": {"application/json": {"schema": _ref("error")}}}
     for path, methods in document["paths"].items():
         for method, operation in methods.items():
