@@ -14,7 +14,7 @@ from ...errors import BadUsage
 from ...models import Detection, Event
 from ...models.roles import is_by_service
 from ...report.svg import percent, tag
-from ...report.wording import plural, ranked
+from ...report.wording import plural, ranked, title_of
 from ...signals.habits import DEFAULT_KINDS, habit_options
 from ...signals.options import Options
 from ...store.records import Who
@@ -117,18 +117,19 @@ def person_of_use(service: Service, who: Who, kind: str) -> Person | None:
     if not summary.events:
         return None
     found = service.store.detections(subjects=[who], parts=False)
+    detections = tuple(ranked(item for item in found if item.status != "shadow"))
     return Person(
         who,
         part.total,
         part.events[-1].at,
         signals(summary, service.now().timestamp(), cohort=habit.cohort, settings=habit.settings),
-        tuple(ranked(item for item in found if item.status != "shadow")),
-        days_of(part.events, service.now()),
+        detections,
+        days_of(part.events, detections, service.now()),
     )
 
 
-def days_of(events: Sequence[Event], now: datetime) -> Markup:
-    """Messages of a person by day, the newest days."""
+def days_of(events: Sequence[Event], detections: Sequence[Detection], now: datetime) -> Markup:
+    """Messages of a person by day, the newest days, and when something was detected in them."""
     counts: dict[int, int] = {}
     for event in events:
         if not is_by_service(event):
@@ -137,6 +138,14 @@ def days_of(events: Sequence[Event], now: datetime) -> Markup:
     shown = {age: count for age, count in counts.items() if 0 <= age < DAYS}
     most = max(shown.values(), default=1)
     bars = []
+    for item in reversed(detections):  # the most severe on top
+        ages = [(now.date() - at.date()).days for at in (item.opened_at, item.closed_at or now)]
+        if ages[1] >= DAYS:
+            continue
+        first, last = (DAYS - 1 - min(max(age, 0), DAYS - 1) for age in ages)
+        box = {"x": percent(100 * first / DAYS), "width": percent(100 * (last - first + 1) / DAYS)}
+        words = tag("title", title_of(item))
+        bars.append(tag("rect", words, height=28, class_=f"found l-{item.severity}", **box))
     for age, count in sorted(shown.items(), reverse=True):
         day = now.date() - timedelta(days=age)
         high = 2 + 24 * count / most
