@@ -72,5 +72,5 @@ class ServeOptions:
         if not self.is_local and not has_keys:
             raise BadUsage(
                 f"refusing to listen on {self.host}: without API keys only this machine may connect; "
-                f"make one with `ethogram keys new --role admin --store {self.store}`"
+                f"make one with `ethogram keys new NAME --role admin --store {self.store}`"
             )

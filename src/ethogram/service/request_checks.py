@@ -168,8 +168,9 @@ def requires(right: str) -> Callable[[Request], Awaitable[ApiKey | None]]:
         if not service.keys.takes(key):
             raise Refused(429, "rate", f"the key {key.name!r:.60} may make {key.rate:,} requests a minute")
         if right not in ROLES[key.role]:
+            expected = " or ".join(role for role, rights in ROLES.items() if right in rights)
             raise Refused(
-                403, "role", f"the key {key.name!r:.60} has the role {key.role}, which may not {right}"
+                403, "role", f"the key {key.name!r:.60} has the role {key.role}: expected {expected}"
             )
         return key
 
