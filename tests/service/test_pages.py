@@ -125,8 +125,8 @@ def test_the_mute_of_a_detection_says_why(detecting: httpx.Client) -> None:
     assert "Detected, severity" in page
 
 
-def test_what_was_seen_is_ongoing_and_a_thread_says_what_was_before(detecting: httpx.Client) -> None:
-    client = detecting
+def test_what_was_seen_is_ongoing_and_a_thread_says_what_was_before(start: Start) -> None:
+    client = start()
     early = [line(f"b{hour}", 1, at=f"2025-12-{hour:02}T10:00:00Z", readings={}) for hour in range(1, 6)]
     post(client, *early, *(line(f"e{day}", day) for day in (1, 2, 3)), line("e4", 4, readings=COLD))
     wait_for(lambda: client.get("/v1/detections").json()["total"])
