@@ -20,6 +20,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
+from .models.lazy_regex import Rule
 from .models.record import Record
 from .models.slotted import dataclass
 
@@ -54,6 +55,34 @@ class Fault(Record):
         return {**Record.to_dict(self), "line": self.line or None, "column": self.column or None}
 
 
+ALIKE, NAMED = 3, 5
+"""Faults of one kind that are listed one by one; of more, the first, and so many further lines."""
+_VALUES = Rule(r"'[^']*'|\d[\w:.+-]*")
+
+
+def joined(faults: Iterable[Fault]) -> list[Fault]:
+    """The faults; of many in a file that differ in quoted values and numbers only, the first with all lines.
+
+    >>> faults = [Fault("a.csv", line, 0, f"at: '{line}' is not a time") for line in range(2, 9)]
+    >>> [str(fault) for fault in joined(faults)]
+    ["a.csv:2: at: '2' is not a time; also lines 3, 4, 5, 6, 7 and 1 more"]
+    """
+    alike: dict[tuple[str, ...], list[Fault]] = {}
+    for fault in faults:
+        key = (fault.path, _VALUES.sub("", fault.message)) if fault.line else ("", "", str(len(alike)))
+        alike.setdefault(key, []).append(fault)
+    result: list[Fault] = []
+    for first, *others in alike.values():
+        if len(others) < ALIKE:
+            result += [first, *others]
+            continue
+        lines = ", ".join(str(fault.line) for fault in others[:NAMED])
+        rest = f" and {len(others) - NAMED} more" if len(others) > NAMED else ""
+        message = f"{first.message}; also lines {lines}{rest}"
+        result.append(Fault(first.path, first.line, first.column, message))
+    return result
+
+
 class EthogramError(Exception):
     """The base of all exceptions of this package."""
 
@@ -68,8 +97,9 @@ class BadInput(EthogramError):
     def __init__(self, faults: Iterable[Fault] | str, *, more: int = 0) -> None:
         self.faults = (Fault("", 0, 0, faults),) if isinstance(faults, str) else tuple(faults)
         self.more = more
-        lines = [str(fault) for fault in self.faults[: self.SHOWN]]
-        hidden = len(self.faults) - len(lines) + more
+        shown = self.faults[: self.SHOWN]
+        lines = [str(fault) for fault in joined(shown)]
+        hidden = len(self.faults) - len(shown) + more
         if hidden > 0:
             lines.append(f"... and {hidden} more")
         super().__init__("\n".join(lines))

@@ -189,15 +189,32 @@ def test_what_is_no_turn_of_a_conversation_is_told_with_its_place(tmp_path: Path
     assert told.value.faults[5].message.startswith("turn 2 of c4: 'noon' is no time")
 
 
-@pytest.mark.parametrize(
-    "text", ["", "\n\n", '{"id": "x", "turns": []}', '{"subject": "ann", "kind": "action"}']
-)
-def test_an_input_without_a_turn_is_bad_and_what_would_be_right_is_told(text: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("text", ["", "\n\n", '{"id": "x", "turns": []}'])
+def test_an_empty_input_has_no_turns(text: str, tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_text(text)
     for path, stdin in ((str(tmp_path / "a.jsonl"), None), ("-", BytesIO(text.encode()))):
-        with pytest.raises(BadEvents, match="there is no turn in this input") as told:
+        assert list(read_turns(path, stdin)) == []
+
+
+def test_events_without_a_text_are_no_conversation_and_what_would_be_right_is_told(tmp_path: Path) -> None:
+    text = '{"subject": "ann", "kind": "action"}'
+    (tmp_path / "a.jsonl").write_text(text)
+    for path, stdin in ((str(tmp_path / "a.jsonl"), None), ("-", BytesIO(text.encode()))):
+        with pytest.raises(BadEvents, match="no event has a text") as told:
             list(read_turns(path, stdin))
-        assert '"turns": [{"role": "user", "text": "..."}]' in str(told.value)
+        assert '{"role": "user", "text": "..."} is a turn' in str(told.value)
+
+
+def test_messages_of_several_subjects_without_a_role_are_read_with_a_warning(tmp_path: Path) -> None:
+    lines = ['{"subject": "ann", "text": "hi"}', '{"subject": "bo", "text": "hello"}']
+    (tmp_path / "a.jsonl").write_text("\n".join(lines))
+    heard: list[str] = []
+    assert [turn.role for turn in read_turns(str(tmp_path / "a.jsonl"), warn=heard.append)] == ["user"] * 2
+    assert len(heard) == 1
+    assert "`ethogram analyze` is for agents" in heard[0]
+    (tmp_path / "a.jsonl").write_text("\n".join([lines[0], lines[1].replace("bo", "assistant")]))
+    assert len(list(read_turns(str(tmp_path / "a.jsonl"), warn=heard.append))) == 2
+    assert len(heard) == 1
 
 
 def test_a_torn_file_is_told(tmp_path: Path) -> None:

@@ -317,3 +317,9 @@ def test_one_risky_turn_is_explained_in_the_singular():
         if item.pattern == "risky_conversation"
     )
     assert "risky by themselves: 1 of 1 turn, up to" in detection.explanation
+
+
+def test_a_state_prints_as_one_short_line():
+    state = Conversation("c1").turn("How do I bake bread?")
+    assert str(state).startswith("c1, turn 1 (user): SAFE 0.00, ")
+    assert repr(state) == f"<ConversationState: {state}>"

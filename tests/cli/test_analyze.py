@@ -162,6 +162,29 @@ def test_fail_on_is_exit_3_at_or_above_the_severity(folder, capsys):
     assert "did you mean 'high'?" in capsys.readouterr().err
 
 
+def test_fail_on_is_an_error_where_no_pattern_could_be_judged(folder, capsys):
+    write_events(folder / "none.jsonl", [{"subject": "ann", "text": "hi"}])  # no scores
+    run("none.jsonl", "--fail-on", "low", code=2)
+    assert "--fail-on: no pattern could be judged: no event has " in capsys.readouterr().err
+    run("none.jsonl")
+    # `copied_text` needs a text of six words; the other pattern stays without its signals.
+    long = "one two three four five six seven"
+    write_events(folder / "none.jsonl", [{"subject": "ann", "text": long}])
+    copied = str(Path(ethogram.__file__).parent / "library" / "conversation" / "copied_text.yaml")
+    run("none.jsonl", "--patterns", copied, "--patterns", "warm_then_cold", "--fail-on", "low")
+    assert capsys.readouterr().err == "--fail-on: these patterns could not be judged: warm_then_cold\n"
+
+
+def test_an_input_of_invalid_lines_alone_is_bad_and_an_empty_one_is_not(folder, capsys):
+    (folder / "bad.jsonl").write_text("not json\n")
+    run("bad.jsonl", "--skip-bad", code=2)
+    assert "every line is invalid" in capsys.readouterr().err
+    (folder / "empty.jsonl").write_text("")
+    run("empty.jsonl")
+    assert capsys.readouterr().out.startswith("There are no events in this input.\n")
+    run("empty.jsonl", "--fail-on", "low", code=2)
+
+
 def test_shadow_patterns_are_counted_and_fails_nothing(folder, capsys):
     trusted_settings(folder, "{patterns: [patterns], status: {warm_then_cold: shadow}}\n")
     run("events.jsonl", "--fail-on", "low")
@@ -184,8 +207,10 @@ def test_bad_lines_can_be_left_out_and_are_listed_up_to_fifty(folder, capsys):
     run("events.jsonl", "--skip-bad")
     said = capsys.readouterr()
     assert "Skipped: 60 invalid lines\n" in said.out
-    assert len(said.err.splitlines()) == 51
-    assert said.err.splitlines()[-1] == "... and 10 more"
+    # Sixty alike: the first fifty are one line with their places.
+    first, rest = said.err.splitlines()
+    assert "; also lines 6, 7, 8, 9, 10 and 44 more" in first
+    assert rest == "... and 10 more"
     run("events.jsonl", "--skip-bad", "--json")
     said = capsys.readouterr()
     assert records(said.out)[-1]["bad"] == 60

@@ -124,13 +124,15 @@ def test_a_page_cannot_be_broken_by_what_was_said(talks: Path, capsys: pytest.Ca
     assert "<b>.txt" not in said
 
 
-def test_an_input_without_a_turn_is_bad_input_whatever_is_asked(
+def test_an_input_without_a_turn_is_said_to_be_empty_and_fails_only_fail_on(
     talks: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (talks / "none.json").write_text('{"conversation_id": "x", "subject": "kim", "turns": []}')
-    for more in ([], ["--json"], ["--summary"], ["--fail-on", "elevated"]):
-        assert main(["chat", str(talks / "none.json"), *more]) == 2
-        assert "there is no turn in this input" in capsys.readouterr().err
+    for more, out in (([], "There are no turns in this input.\n"), (["--json"], "")):
+        assert main(["chat", str(talks / "none.json"), *more]) == 0
+        assert capsys.readouterr().out == out
+    assert main(["chat", str(talks / "none.json"), "--fail-on", "elevated"]) == 2
+    assert "no turns in this input" in capsys.readouterr().err
 
 
 def test_conversations_whose_turns_have_a_role_are_scored(

@@ -137,7 +137,7 @@ def test_of_many_runs_the_worst_have_cards_and_the_others_a_row(said):
 
 def test_quiet_runs_take_one_line(said):
     told = said([*failing("a", 1), *failing("b", 2)])
-    assert told.startswith("2 runs, none stuck (3 steps, 3 errors).\n")
+    assert told.startswith("2 runs (3 steps, 3 errors).\n")
 
 
 def test_an_error_and_the_loop_around_it_are_one_cause(said, folder):
@@ -173,7 +173,7 @@ def test_what_is_muted_is_no_episode_unless_asked_for(said, folder, capsys):
     args = ["mute", "add", "--pattern", "same_error", "--reason", "known", "--for", "30d"]
     assert main(args) == 0
     capsys.readouterr()
-    assert "1 run, none stuck (3 steps" in said(lines)
+    assert "1 run (3 steps" in said(lines)
     assert "Steps 1 to 3" in said(lines, "--muted")
 
 

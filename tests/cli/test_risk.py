@@ -196,3 +196,14 @@ def test_what_verdicts_made_of_a_confidence_stands_beside_it(folder, capsys):
     assert said in run(capsys, "store", "risk", "cy", "--store", "s.db")
     run(capsys, "verdict", cause["detection"], "false_alarm", "--by", "kim", "--store", "s.db")
     assert records(capsys, "store", "risk", "cy", "--store", "s.db")[0]["value"] == 0
+
+
+def test_assess_says_what_it_could_not_judge(folder, capsys):
+    write_events(folder / "b.jsonl", [{"subject": "ann", "text": "hi there"}])
+    lines = run(capsys, "assess", "b.jsonl").splitlines()
+    assert lines[0] == "No detections that count in 1 event."
+    assert lines[1].startswith("Not judged: ")
+    assert "since no event has a time (`at`)" in lines[1]
+    assert lines[1].endswith("Add --evaluator local to score messages (offline, no key).")
+    (folder / "b.jsonl").write_text("")
+    assert run(capsys, "assess", "b.jsonl") == "There are no events in this input.\n"

@@ -222,10 +222,13 @@ def test_an_unknown_key_is_refused_with_its_place_and_the_nearest():
         ("limits: {events: 0}", "1:18: limits.events must be a whole number above 0; got 0"),
         ("limits: {events: 1.5}", "1:18: limits.events must be a whole number above 0; got 1.5"),
         ("limits: {events: true}", "1:18: limits.events must be a whole number above 0; got True"),
-        ("fail_on: hihg", "1:10: fail_on must be one of low, medium, high, critical, null; got 'hihg'"),
+        (
+            "fail_on: hihg",
+            "1:10: fail_on must be one of low, medium, high, critical (leave it out for none); got 'hihg'",
+        ),
         (
             "fail_on: [high]",
-            "1:10: fail_on must be one of low, medium, high, critical, null; got ['high']",
+            "1:10: fail_on must be one of low, medium, high, critical (leave it out for none); got ['high']",
         ),
         ("inference_enabled: maybe", "1:20: inference_enabled must be true or false; got 'maybe'"),
         ("semantic_analysis: deep", "1:20: semantic_analysis must be one of basic, advanced; got 'deep'"),

@@ -26,7 +26,8 @@ BAD = {
     "time without zone": ('{"subject": "a", "at": "2026-01-01T00:00:00"}', "has no zone"),
     "no time": ('{"subject": "a", "at": "yesterday"}', "is not a time"),
     "time out of range": ('{"subject": "a", "at": "9999-12-31T23:59:59-01:00"}', "outside the years"),
-    "time a number": ('{"subject": "a", "at": 1767225600}', "ISO 8601"),
+    "date as a number": ('{"subject": "a", "at": 20260301}', "or seconds since 1970"),
+    "time far off": ('{"subject": "a", "at": 1' + "0" * 400 + "}", "is not a time"),
     "time a list": ('{"subject": "a", "at": []}', "at must be an ISO 8601 time"),
     "NaN": ('{"subject": "a", "readings": {"x": NaN}}', "NaN is not a value"),
     "Infinity": ('{"subject": "a", "attributes": {"x": [-Infinity]}}', "Infinity is not a value"),
@@ -177,3 +178,24 @@ def test_every_fault_can_be_printed_and_is_short():
     long, half = faults.as_tuple()
     assert long.message == "x" * 1000 + "..."
     assert half.message == "half \\ud800"
+
+
+@pytest.mark.parametrize("at", ["1767225600", "1767225600.0", "1767225600000", '"1767225600"'])
+def test_numbers_are_seconds_or_milliseconds_since_1970(at, tmp_path):
+    path = tmp_path / "events.jsonl"
+    path.write_text(f'{{"subject": "a", "at": {at}}}\n')
+    # 2026-01-01 is 56 years and 14 leap days, so 20,454 days of 86,400 seconds, after 1970.
+    assert [event.at.isoformat() for event in read_events([path]).events] == ["2026-01-01T00:00:00+00:00"]
+
+
+def test_faults_of_one_kind_are_one_line_with_their_places(tmp_path):
+    path = tmp_path / "events.jsonl"
+    line = '{{"subject": "a", "at": "2026-01-01T00:00:{:02}"}}\n'
+    path.write_text("".join(map(line.format, range(9))) + '{"text": "hi"}\n')
+    with pytest.raises(BadEvents) as caught:
+        read_events([path])
+    first, second = str(caught.value).splitlines()
+    assert first.startswith(f"{path}:1: at: time '2026-01-01T00:00:00' has no zone: expected ")
+    assert first.endswith("; also lines 2, 3, 4, 5, 6 and 3 more")
+    assert second == f"{path}:10: an event needs a subject"
+    assert len(caught.value.faults) == 10

@@ -38,9 +38,7 @@ def analyze(
     insufficient: Annotated[
         bool, o.opt("List every history with insufficient data.", "--insufficient", panel=o.OUTPUT)
     ] = False,
-    evaluator: Annotated[
-        str, o.opt("Score flagged messages first: local, openai, ...", metavar="NAME", panel=o.SCORING)
-    ] = "",
+    evaluator: o.ScoreFirst = "",
     scoring: ScoringOptions = NO_SCORING,
     jobs: o.Jobs = None,
     bucket: Annotated[
@@ -127,10 +125,8 @@ def analyze(
                 write_line(f"{WITHOUT_TEXT}: {', '.join(blind)}")
             if html:
                 write_line(f"\nHTML report: {printable(html)}")
-    if settings.fail_on is not None and not analysis.events:
-        raise BadUsage("--fail-on: there are no events in this input, so nothing was checked")
-    if settings.fail_on is not None and analysis.at_or_above(settings.fail_on) and not exit_zero:
-        raise click.exceptions.Exit(o.FAIL)
+        if settings.fail_on is not None:
+            options.fail(analysis, library, gathered, settings.fail_on, exit_zero=exit_zero)
 
 
 def without_text(store: str, library: Library, analysis: Analysis, gathered: Gathered) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from functools import partial
 from typing import Annotated, Any
 
 import click
@@ -14,9 +15,11 @@ from ..errors import BadUsage, did_you_mean
 from ..report.chat import TurnWriter, never_measured, summary_line
 from ..report.wording import clean, listed
 from . import options as o
+from .errors import warn
 from .output import Target, flush, write_json, write_line, write_lines
 from .scoring import Budget
 
+NOTHING = "There are no turns in this input."
 Embedder = Annotated[str, o.opt("Use static, onnx:FOLDER, openai:MODEL@URL or none.", metavar="NAME")]
 
 
@@ -46,7 +49,8 @@ def chat(
     writer = TurnWriter(signals=signals, excerpts=excerpts)
     stdin = sys.stdin.buffer if sys.stdin else None
     latest = o.latest_of(o.load_config(config).settings)
-    for turn in follow(read_turns(path, stdin, latest), make, followed):
+    heed = partial(warn, as_json=as_json)
+    for turn in follow(read_turns(path, stdin, latest, heed), make, followed):
         if html:
             turns.append(turn)
         if summed:
@@ -58,7 +62,7 @@ def chat(
         # Whoever types or pipes turns waits for the answer to each.
         flush()
     if not as_json:
-        write_lines(writer.close())
+        write_lines(writer.close() if followed else [NOTHING])
     summaries = [summary_record(name, talk) for name, talk in followed.items()]
     for record in summaries:
         if as_json:
@@ -71,6 +75,8 @@ def chat(
         page.write([chat_page(turns, followed, excerpts=excerpts)])
     if fail_on and any(MODES.index(record["highest_mode"]) >= limit for record in summaries):
         raise click.exceptions.Exit(o.FAIL)
+    if fail_on and not followed:
+        raise BadUsage(f"--fail-on: {NOTHING} Nothing was checked.")
     if fail_on and (missed := [record for record in summaries if never_measured(record)]):
         names = listed([clean(record["conversation"]) for record in missed], 3)
         raise BadUsage(f"--fail-on cannot answer for what was not measured: {names}")

@@ -17,7 +17,7 @@ import sys
 
 import click
 
-from ..errors import BadInput, EthogramError, Fault
+from ..errors import BadInput, EthogramError, Fault, joined
 from ..report.wording import printable
 from .output import CannotWrite, drop, write_json, write_line, write_text
 
@@ -107,8 +107,9 @@ def faults_of(error: BaseException) -> list[Fault]:
 
 
 def write_faults(error: BaseException, *, as_json: bool, prefix: str = "ethogram: ") -> None:
-    """Write each fault of an error to standard error; `prefix` is for those of no file."""
-    for fault in faults_of(error):
+    """Write the faults of an error to standard error; `prefix` is for those of no file."""
+    faults = faults_of(error)
+    for fault in faults if as_json else joined(faults):
         if as_json:
             write_json(fault.to_dict(), to=sys.stderr)
         else:

@@ -19,6 +19,7 @@ from .errors import warn, write_faults
 from .help import Argument, Option
 
 if TYPE_CHECKING:
+    from ..app.result import Analysis
     from ..config import Loaded, Settings
     from ..ingest import Batch, Gathered, OnDisk
     from ..models.mute import Mute
@@ -78,6 +79,9 @@ Formats = Annotated[
 ]
 ExitZero = Annotated[
     bool, opt("Exit with 0 whatever was found; errors still fail.", "--exit-zero", panel=OUTPUT)
+]
+ScoreFirst = Annotated[
+    str, opt("Score flagged messages first: local, openai, ...", metavar="NAME", panel=SCORING)
 ]
 SkipBad = Annotated[bool, opt("Skip invalid lines and report them.", "--skip-bad")]
 Excerpts = Annotated[bool, opt("Include masked excerpts of texts in JSON and HTML.", "--excerpts")]
@@ -258,9 +262,23 @@ class InputOptions:
         return self.read(library.kinds, settings, progress, reader=gather_events, **how)
 
     def report_bad(self, batch: Gathered) -> None:
-        """List skipped lines on standard error."""
+        """List skipped lines on standard error; BadUsage where no other line is left."""
         skipped = BadEvents(batch.bad, more=batch.bad_count - len(batch.bad))
         write_faults(skipped, as_json=self.as_json, prefix="")
+        if batch.bad_count and not len(batch.events):
+            raise BadUsage("there are no events in this input: every line is invalid")
+
+    def fail(
+        self, analysis: Analysis, library: Library, batch: Gathered, fail_on: str, *, exit_zero: bool = False
+    ) -> None:
+        """Exit with FAIL on a detection at or above a severity; BadUsage where no pattern could be judged."""
+        from ..report.coverage import check_judged
+
+        missed = check_judged(analysis, library, batch)
+        if missed and self.patterns:
+            warn(f"--fail-on: these patterns could not be judged: {', '.join(missed)}", as_json=self.as_json)
+        if analysis.at_or_above(fail_on) and not exit_zero:
+            raise click.exceptions.Exit(FAIL)
 
 
 NO_INPUT = InputOptions()

@@ -21,6 +21,7 @@ from ..app.subject import SubjectRowRecord, find_subject, subject_context
 from ..errors import BadInput
 from ..models.detection import STANDING
 from ..patterns.settings_check import check_patterns
+from ..report.coverage import unjudged_lines
 from ..report.rendering import rendered
 from ..report.wording import plural, printable
 from ..risk.assessment import Intervention
@@ -28,6 +29,7 @@ from ..store import open_store
 from ..store.records import SubjectRow
 from . import options as o
 from .output import Progress, emit, write_json, write_line, write_lines
+from .scoring import NO_SCORING, ScoringOptions
 
 EFFECTS = {"went_on": "it went on", "open": "not known yet", "ended": "the run was over"}
 """What followed an intervention."""
@@ -38,16 +40,19 @@ FEW = 3
 def assess(
     options: Annotated[o.InputOptions, o.MATCHING],
     limit: Annotated[int, o.opt("Show this many; JSON has all.", metavar="N", min=1)] = FEW,
+    evaluator: o.ScoreFirst = "",
+    scoring: ScoringOptions = NO_SCORING,
 ) -> None:
     """Rank runs and histories by risk, and say what to do."""
     moment, loaded = options.moment(), options.loaded()
     settings, library = loaded.settings, options.library(loaded)
     progress = Progress()
+    evaluate = scoring.make(evaluator, settings, library, progress)
     gathered = options.gather(library, settings, progress)
     with o.held(gathered):
         events = gathered.events
         with progress.checking(f"assessing {plural(len(events), 'event')}"):
-            analysis = analyze_gathered(gathered, library, as_of=moment, settings=settings)
+            analysis = analyze_gathered(gathered, library, as_of=moment, settings=settings, evaluate=evaluate)
             analysis = mute(analysis, options.mutes(loaded), events, now=o.now())
             runs = run_report(analysis.detections, events, as_of=analysis.as_of, settings=settings)
             interventions = hook_interventions(runs)
@@ -55,16 +60,17 @@ def assess(
                 analysis, events, library, settings, runs=runs, requested=moment, interventions=interventions
             )
             assessments = assess_all(looked)
-    if options.as_json:
-        for assessment in assessments:
-            write_json(assessment.to_dict())
-    else:
-        grave = [assessment for assessment in assessments if assessment.overall_risk > 0]
-        counts = {"limit": limit, "rest": len(assessments) - len(grave), "events": analysis.events}
-        how = {"untimed": looked.context.untimed, "effects": EFFECTS}
-        write_lines(rendered("assess", grave=grave, **counts, **how))
-    if settings.fail_on is not None and analysis.at_or_above(settings.fail_on):
-        raise click.exceptions.Exit(o.FAIL)
+        if options.as_json:
+            for assessment in assessments:
+                write_json(assessment.to_dict())
+        else:
+            grave = [assessment for assessment in assessments if assessment.overall_risk > 0]
+            counts = {"limit": limit, "rest": len(assessments) - len(grave), "events": analysis.events}
+            texts = {"untimed": looked.context.untimed, "effects": EFFECTS}
+            write_lines(rendered("assess", grave=grave, **counts, **texts))
+            write_lines(unjudged_lines(analysis, library, gathered))
+        if settings.fail_on is not None:
+            options.fail(analysis, library, gathered, settings.fail_on)
 
 
 def hook_interventions(runs: tuple[Run, ...]) -> dict[str, dict[str, list[Intervention]]]:

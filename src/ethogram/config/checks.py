@@ -196,8 +196,8 @@ def one_of(words: Iterable[str], *, none: bool = False) -> Check:
     def check(value: Any, place: Place, report: Report) -> Any:
         if (value is None and none) or (isinstance(value, str) and value in known):
             return value
-        listed = ", ".join([*known, "null"] if none else known)
-        return wrong(value, f"one of {listed}", place, report, known)
+        nothing = " (leave it out for none)" if none else ""
+        return wrong(value, f"one of {', '.join(known)}{nothing}", place, report, known)
 
     return check
 

@@ -272,8 +272,9 @@ class EventLine(InputStruct, kw_only=True):
 
     id: str | int | None = None
     """Stable. Left out: made from source, position, content."""
-    at: Annotated[str, Meta(pattern=ZONED_TIME)] | None = None
-    """ISO 8601 with a zone. Left out: the source has no times, and order is all there is."""
+    at: Annotated[str, Meta(pattern=ZONED_TIME)] | Annotated[float, Meta(ge=1e8)] | None = None
+    """ISO 8601 with a zone, or seconds or milliseconds since 1970. Left out: the source has no times, and
+    order is all there is."""
     seq: Count | None = None
     """Position in the source; breaks ties of `at`."""
     source: str | None = None
@@ -300,6 +301,8 @@ class EventLine(InputStruct, kw_only=True):
 
 NAMES = frozenset({"id", "source", "subject", "target", "reply_to", "thread", "session", "kind"})
 LARGEST_SEQ = 2**63 - 1
+EARLIEST, MILLISECONDS = 1e8, 1e11
+"""Numbers from the first on are seconds since 1970 (1973), from the second on milliseconds (also 1973)."""
 
 
 def fields_of(line: Mapping[str, Any], rules: Rules) -> Fields:
@@ -341,11 +344,13 @@ def _id(fields: Fields, key: str, value: Any, rules: Rules) -> None:
 
 
 def _at(fields: Fields, key: str, value: Any, rules: Rules) -> None:
-    if isinstance(value, str):
+    if isinstance(value, str) and not value.replace(".", "", 1).isdecimal():
         try:
             fields["at"] = parse_time(value)
         except ValueError as error:
             raise BadLine(f"at: {error}") from None
+    elif isinstance(value, int | float | str) and not isinstance(value, bool):
+        fields["at"] = since_1970(value)
     elif not isinstance(value, datetime):
         raise BadLine(f"at must be an ISO 8601 time such as 2026-11-15T03:10:00Z, not {type_name(value)}")
     elif value.tzinfo is None:
@@ -355,6 +360,26 @@ def _at(fields: Fields, key: str, value: Any, rules: Rules) -> None:
             fields["at"] = value.astimezone(UTC)
         except OverflowError:
             raise BadLine("at: outside the years 1 to 9999") from None
+
+
+def since_1970(value: float | str) -> datetime:
+    """Return the time of seconds since 1970, or of milliseconds; BadLine where it may be something else.
+
+    >>> since_1970(1_772_358_900).isoformat(), since_1970("1772358900000").isoformat()
+    ('2026-03-01T09:55:00+00:00', '2026-03-01T09:55:00+00:00')
+    """
+    try:
+        seconds = float(value)
+    except OverflowError:
+        seconds = inf
+    if seconds >= MILLISECONDS:
+        seconds /= 1000
+    # Smaller numbers are dates without signs (20260301), or count from another start.
+    if not EARLIEST <= seconds < MILLISECONDS:
+        raise BadLine(
+            f"at: {shown(value)} is not a time: expected 2026-11-15T03:10:00Z, or seconds since 1970"
+        )
+    return EPOCH + timedelta(microseconds=round(seconds * 1e6))
 
 
 def _seq(fields: Fields, key: str, value: Any, rules: Rules) -> None:

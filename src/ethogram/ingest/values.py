@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 from ..models import parse_time
 from .errors import BadLine, shown, type_name
+from .event_parser import MILLISECONDS
 from .streams import parse_only
 
 T = TypeVar("T")
@@ -21,8 +22,6 @@ _CLOCK = re.compile(r"\d{1,2}:\d\d(:\d\d)?")
 _NUMBER = re.compile(r"-?\d+(\.\d+)?")
 _DURATION = re.compile(r"PT(?:(\d{1,6})H)?(?:(\d{1,6})M)?(?:(\d{1,9}(?:\.\d{1,9})?)S)?")
 DATE_ONLY = 10
-MILLISECONDS = 1e11
-"""Numbers above this are milliseconds: as seconds they would be in the year 5138."""
 DEEPEST = 8
 
 

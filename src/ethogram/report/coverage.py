@@ -9,9 +9,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..errors import BadUsage
 from ..models.detection import base_pattern
 from .rendering import rendered
-from .wording import clean, plural, ranked, title_of
+from .wording import clean, listed, plural, ranked, title_of
 
 if TYPE_CHECKING:
     from ..app.result import Analysis
@@ -48,7 +49,7 @@ class Coverage:
             notes.append(f"{HARDLY}: {grouped(unsure, families)}")
         if analysis.kept:
             notes.append(f"{plural(len(analysis.kept), 'detection')} of shadow patterns, not shown here")
-        notes += rendered("coverage_notes", analysis=analysis, **_unused(analysis))
+        notes += rendered("coverage_notes", analysis=analysis, **_not_used(analysis))
         notes += left_out(analysis, batch)
         return cls(by_family(no_match, families), by_family(not_applicable, families), notes)
 
@@ -96,8 +97,24 @@ def coverage_lines(
         is_waiting=is_waiting,
         is_scored=any(item.pattern in scored for item in analysis.detections),
         untrusted_lines=untrusted_lines,
-        **_unused(analysis),
+        **_not_used(analysis),
     )
+
+
+def unjudged_lines(analysis: Analysis, library: Library, batch: Gathered) -> Iterator[str]:
+    """One line about patterns that could not be judged; nothing where all could."""
+    from ..evaluators.base import looks_at_scores
+
+    _, _, names = judged(analysis, library, batch) if analysis.events else ([], [], [])
+    reasons = [f"{plural(_files(names), 'pattern')} whose signals are missing"] if names else []
+    if analysis.is_untimed:
+        reasons.append("patterns over hours or days, since no event has a time (`at`)")
+    if not reasons:
+        return
+    scored = any(looks_at_scores(program) for program in library.programs if program.name in names)
+    is_waiting = analysis.evaluated is None and batch.has_text and scored
+    hint = " Add --evaluator local to score messages (offline, no key)." if is_waiting else ""
+    yield f"Not judged: {'; '.join(reasons)} (`ethogram analyze --verbose` lists them).{hint}"
 
 
 def left_out(analysis: Analysis, batch: Gathered) -> Iterator[str]:
@@ -165,6 +182,19 @@ def judged(analysis: Analysis, library: Library, batch: Gathered) -> tuple[list[
     return certain, [name for name in no_match if name in scored], not_applicable
 
 
+def check_judged(analysis: Analysis, library: Library, batch: Gathered) -> list[str]:
+    """The chosen patterns that --fail-on cannot answer for; BadUsage where that is all of them."""
+    if not analysis.events:
+        raise BadUsage("--fail-on: there are no events in this input, so nothing was checked")
+    quiet, _ = without_match(analysis, library, batch)
+    missed = [row for row in analysis.checked if not row.detections and row.pattern not in quiet]
+    if len(missed) < len(analysis.checked):
+        return [row.pattern for row in missed]
+    lacking = sorted({name for row in missed for name in row.missing})
+    why = f"no event has {listed(lacking, MOST)}" if lacking else "insufficient data (--verbose says which)"
+    raise BadUsage(f"--fail-on: no pattern could be judged: {why}")
+
+
 def by_family(names: Iterable[str], families: Mapping[str, str]) -> dict[str, list[str]]:
     """Names by the family of their pattern; `name@k` only where `name` is not there.
 
@@ -222,13 +252,16 @@ def untrusted_rows(shown: Sequence[tuple[Detection, Mute]]) -> Iterator[str]:
 # --- left out -------------------------------------------------------------------------------
 
 
-def _unused(analysis: Analysis) -> dict[str, Any]:
-    """Readings by other scorers, as templates take them: how many by each, and of which signals."""
+def _not_used(analysis: Analysis) -> dict[str, Any]:
+    """As templates take them: readings by other scorers, by scorer; signals not measured, by reason."""
     counts: dict[str, tuple[int, list[str]]] = {}
     for (signal, scorer), n in sorted(analysis.unused.items(), key=lambda item: item[0][::-1]):
         count, signals = counts.get(scorer, (0, []))
         counts[scorer] = (count + n, [*signals, signal])
-    return {"unused": counts, "scorer_hint": scorer_hint}
+    unmeasured: dict[tuple[str, int], list[str]] = {}
+    for (signal, reason), n in sorted(analysis.unmeasured.items()):
+        unmeasured.setdefault((reason, n), []).append(signal)
+    return {"unused": counts, "unmeasured": unmeasured, "scorer_hint": scorer_hint}
 
 
 def scorer_hint(scorer: str, signals: Sequence[str]) -> str:

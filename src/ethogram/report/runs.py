@@ -194,20 +194,23 @@ def result_text(event: Event) -> str:
 
 
 def fleet_text(runs: Sequence[Run]) -> str:
-    """How many runs there are, how many are stuck, and what that cost; '' without runs."""
+    """How many runs there are, how many of them are stuck, and what that cost; '' without runs.
+
+    Without a stuck run it makes no claim: the patterns of repetition may not be among those checked.
+    """
     if not runs:
         return ""
     stuck = [run for run in runs if run.lost_steps]
     others = sum(bool(run.episodes) and not run.lost_steps for run in runs)
     steps = plural(sum(run.steps for run in runs), "step")
-    text = f"{plural(len(runs), 'run')}, {f'{len(stuck):,}' if stuck else 'none'} stuck"
+    text = plural(len(runs), "run")
     if stuck:
         known = [run.lost_tokens for run in stuck if run.lost_tokens is not None]
         tokens = f" and {plural(sum(known), 'token')}" if known else ""
-        text += f": {sum(run.lost_steps for run in stuck):,} of {steps}{tokens} lost"
+        text += f", {len(stuck):,} stuck: {sum(run.lost_steps for run in stuck):,} of {steps}{tokens} lost"
     else:
         text += f" ({steps}, {plural(sum(run.errors for run in runs), 'error')})"
-    return f"{text}. {others:,} with other detections." if others else f"{text}."
+    return f"{text}. {others:,} with {'other ' if stuck else ''}detections." if others else f"{text}."
 
 
 def run_card(run: Run, causes: Causes) -> Iterator[RenderableType]:

@@ -146,6 +146,14 @@ class ConversationState(Record):
     not_measured: str | None = None
     """Why nothing can be said of this turn, such as its language; its mode is that of the turns before."""
 
+    def __str__(self) -> str:
+        """Where the conversation stands, on one line."""
+        stands = f"{self.mode.name} {self.risk:.2f}, {self.reason}"
+        return f"{self.conversation}, turn {self.turn} ({self.role}): {stands}"
+
+    def __repr__(self) -> str:
+        return f"<ConversationState: {self}>"
+
     @property
     def changes(self) -> tuple[Change, ...]:
         """What raised and lowered the risk, largest first."""

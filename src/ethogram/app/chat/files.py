@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from io import BytesIO
@@ -33,7 +33,10 @@ TALK = f'{{"conversation_id": "c1", "turns": [{TURN}]}}'
 EXPECTED = f"{TURN} is a turn, {TALK} a conversation"
 PLAIN = frozenset(("", ".txt", ".md", ".log", ".chat"))  # endings of files that may hold plain lines
 LONGEST = 1 << 20  # bytes of the first line of a stream that decide how it is read
-NO_TURN = f"nothing was said: there is no turn in this input. {EXPECTED}; in plain text each line is a turn"
+NO_TURN = f"no conversation: no event has a text. {EXPECTED}; in plain text each line is a turn"
+ALL_USERS = (
+    "no message has a role such as assistant: each was read as a user's. `ethogram analyze` is for agents"
+)
 _SPOKEN = re.compile(rf"({'|'.join(ROLES)})\s*:\s*(.*)", re.IGNORECASE | re.DOTALL)
 
 
@@ -192,34 +195,27 @@ def turn_of(
 
 
 def read_turns(
-    path: str, stdin: BinaryIO | None = None, latest: datetime | None = None
+    path: str,
+    stdin: BinaryIO | None = None,
+    latest: datetime | None = None,
+    warn: Callable[[str], None] = lambda message: None,
 ) -> Iterator[ChatTurn]:
     """The turns in a file; `-` is `stdin`, whose turns come as they are read.
 
-    BadEvents lists every bad line of a file, or the first of a stream; it is raised where there is no turn.
-    A turn dated after `latest` is bad.
+    BadEvents lists every bad line of a file, or the first of a stream, and is raised for events without a
+    text. `warn` hears of messages of which none has a role. A turn dated after `latest` is bad.
     """
     if path != "-":
-        turns = iter(_of_file(path, latest))
-    elif stdin is not None:
-        turns = _streamed(stdin, latest)
-    else:
-        raise BadUsage("-: standard input is closed: send a conversation into it, or name a file")
-    return _require_turn(turns, path)
+        return iter(_of_file(path, latest, warn))
+    if stdin is not None:
+        return _streamed(stdin, latest, warn)
+    raise BadUsage("-: standard input is closed: send a conversation into it, or name a file")
 
 
-def _require_turn(turns: Iterator[ChatTurn], path: str) -> Iterator[ChatTurn]:
-    first = next(turns, None)
-    if first is None:
-        raise BadEvents([Fault(path, 0, 0, NO_TURN)])
-    yield first
-    yield from turns
-
-
-def _streamed(stdin: BinaryIO, latest: datetime | None) -> Iterator[ChatTurn]:
+def _streamed(stdin: BinaryIO, latest: datetime | None, warn: Callable[[str], None]) -> Iterator[ChatTurn]:
     head = _head(stdin)
     if head.startswith(GZIP) or not _by_line(head, ""):
-        yield from _of_file("-", latest, BytesIO(head + stdin.read()))
+        yield from _of_file("-", latest, warn, BytesIO(head + stdin.read()))
         return
     try:
         for item in line_turns(chain([head], stdin), "conversation", "-", latest):
@@ -230,7 +226,9 @@ def _streamed(stdin: BinaryIO, latest: datetime | None) -> Iterator[ChatTurn]:
         raise BadEvents([Fault("-", 0, 0, str(error))]) from None
 
 
-def _of_file(path: str, latest: datetime | None, stdin: BinaryIO | None = None) -> Iterable[ChatTurn]:
+def _of_file(
+    path: str, latest: datetime | None, warn: Callable[[str], None], stdin: BinaryIO | None = None
+) -> Iterable[ChatTurn]:
     """All turns of a file, which may be compressed."""
     try:
         with open_file(InputFile(path, named=True), stdin, Limits()) as file:
@@ -241,10 +239,16 @@ def _of_file(path: str, latest: datetime | None, stdin: BinaryIO | None = None) 
         if stdin is not None:
             stdin.seek(0)
         try:
-            return of_events(read_events([path], stdin=stdin, latest=latest).events)
+            events = read_events([path], stdin=stdin, latest=latest).events
         except BadEvents as bad:
             hint = Fault(path, 0, 0, f"no conversation: {EXPECTED}")
             raise BadEvents([*bad.faults, hint], more=bad.more) from None
+        messages = list(of_events(events))
+        if len(events) and not messages:
+            raise BadEvents([Fault(path, 0, 0, NO_TURN)])
+        if len({turn.subject for turn in messages}) > 1 and all(turn.role == "user" for turn in messages):
+            warn(f"{path}: {ALL_USERS}")
+        return messages
     if faults := [item for item in turns if isinstance(item, Fault)]:
         raise BadEvents(faults)
     return [item for item in turns if isinstance(item, ChatTurn)]
