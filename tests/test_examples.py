@@ -26,6 +26,7 @@ FOUND = {
     "network": {
         ("planted_instruction", "mole"),
         ("trust_cascade", "mole"),
+        ("relayed_instruction", "mole"),
         ("scope_creep", "rho"),
         ("injection_to_action", "rho"),
     },
@@ -33,7 +34,10 @@ FOUND = {
 FOUND_IF_NAMED = {
     "usage": {("unusual_silence", "ana")},
     "run": {("stuck_run", "fixer"), ("stuck_run", "walker")},
-    "network": {("echoed_instruction", name) for name in ("brag", "mole", "rho")},
+    "network": {
+        *(("echoed_instruction", name) for name in ("brag", "mole", "rho")),
+        *(("injected_instruction", name) for name in ("mole", "rho")),
+    },
 }
 """By patterns that are off unless named."""
 

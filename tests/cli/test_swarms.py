@@ -52,3 +52,17 @@ def test_a_swarm_that_grows_is_told_again_only_where_it_is_more_severe(
         capsys.readouterr()
         told.append(swarms(capsys, "sweep", "--store", store))
     assert told == [[("bot4", "new", 7)], [], [("bot4", "risen", 24)]]
+
+
+def test_what_a_member_writes_after_the_text_is_no_evidence(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    path = Path(posts(tmp_path / "a.jsonl", 0, 6))
+    after = {"author": "bot5", "content": "Lovely weather for a walk along the river today.", "id": "walk"}
+    line = json.dumps({**after, "created_at": "2026-03-01T11:00:00Z"})
+    path.write_text(f"{path.read_text()}{line}\n")
+    assert main(["analyze", str(path), "--json", "--patterns", "copied_text"]) == 0
+    (swarm,) = [item for item in map(json.loads, capsys.readouterr().out.splitlines()) if "evidence" in item]
+    # bot4 and bot5 post it as the fifth and sixth; each of them is evidence once.
+    assert [row["readings"]["copied_by"] for row in swarm["evidence"]] == [5, 6]
+    assert "walk" not in {row["event"] for row in swarm["evidence"]}

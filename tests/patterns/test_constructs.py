@@ -230,9 +230,9 @@ def test_no_pattern_names_a_file_of_ours_or_speaks_of_intent():
         assert not re.search(r"\b(intends?|wants to|in order to deceive|tries to deceive)\b", text), name
 
 
-def test_the_temporal_patterns_and_copies_are_unproven():
+def test_the_temporal_patterns_copies_and_relays_are_unproven():
     unproven = {name for name, file in FILES.items() if file.words["evidence"]}
     assert unproven == {
         "alignment_faking", "con_game", "copied_text", "darvo", "intermittent_reward",
-        "love_bombing", "sandbagging",
+        "love_bombing", "relayed_instruction", "sandbagging",
     }  # fmt: skip
