@@ -258,7 +258,7 @@ def test_runs_chats_and_people_are_told(opened: Any) -> None:
     assert "The flat next door" in opened.locator(".turn:target").inner_text()
     opened.goto("/people")
     text = opened.locator("main").inner_text()
-    assert "Withdrawal: 0 messages in the last" in text
+    assert "Withdrawal: active 0 times in the last" in text
     assert "Could not be judged" in text
 
 

@@ -66,7 +66,7 @@ def test_who_is_here_today_is_not_gone():
     gone, _ = asked(history)
     here, _ = asked(history, is_here=True)
     assert (gone.severity, here.severity) == ("medium", "none")
-    assert here.sentence.startswith("Here today. Before that: Withdrawal: 0 messages in the last 12 days")
+    assert here.sentence.startswith("Here today. Before that: Withdrawal: active 0 times in the last 12 days")
 
 
 def test_sentences_name_what_was_really_there():
@@ -75,11 +75,11 @@ def test_sentences_name_what_was_really_there():
     sentence = asked([*history, *[0] * 5])[0]
     assert (
         sentence.sentence
-        == "Withdrawal: 0 messages in the last 5 days; the quietest 5 days of the month before had 19."
+        == "Withdrawal: active 0 times in the last 5 days; the quietest 5 days of the month before had 19."
     )
     assert sentence.details == {"days": 5.0, "seen": 0.0, "measure": 19.0}
     # Two silent weeks: the five weeks before had 139 messages, so that two have 55.6.
     sentence = asked([*history, *[0] * 14])[0].sentence
     assert sentence == (
-        "Withdrawal: 0 messages in the last 14 days; by their usual weeks 56 were to be expected."
+        "Withdrawal: active 0 times in the last 14 days; by their usual weeks 56 were to be expected."
     )

@@ -493,6 +493,6 @@ def _describe(spans: Iterable[Span], due: Due | None, silent: int) -> tuple[str,
         by = f"by their habit {amount:.0f} were to be expected in {due.days}"
     else:
         return "nothing was looked at", {}
-    messages = "1 message" if seen == 1 else f"{seen} messages"
+    active = "active once" if seen == 1 else f"active {seen} times"
     details = {"days": float(days), "seen": float(seen), "measure": amount}
-    return f"{messages} in the last {days} days; {by}", details
+    return f"{active} in the last {days} days; {by}", details
