@@ -76,9 +76,10 @@ def joined(faults: Iterable[Fault]) -> list[Fault]:
         if len(others) < ALIKE:
             result += [first, *others]
             continue
-        lines = ", ".join(str(fault.line) for fault in others[:NAMED])
-        rest = f" and {len(others) - NAMED} more" if len(others) > NAMED else ""
-        message = f"{first.message}; also lines {lines}{rest}"
+        lines = list(dict.fromkeys(str(fault.line) for fault in others if fault.line != first.line))
+        rest = f" and {len(lines) - NAMED} more" if len(lines) > NAMED else ""
+        also = f"also lines {', '.join(lines[:NAMED])}{rest}" if lines else f"{len(others)} more like this"
+        message = f"{first.message}; {also}"
         result.append(Fault(first.path, first.line, first.column, message))
     return result
 

@@ -254,3 +254,50 @@ def test_an_empty_turn_counts_in_every_format_and_a_tool_call_in_none(tmp_path: 
     whole = json.dumps({"conversation_id": "talk", "turns": [*turns, call]})
     expected = [("talk", "user", ""), ("talk", "assistant", "hi")]
     assert said(lines, tmp_path, "talk.jsonl") == said(whole, tmp_path, "talk.json") == expected
+
+
+def chatgpt(name: str, parent: str | None, role: str, text: str) -> dict[str, object]:
+    message = {"author": {"role": role}, "content": {"content_type": "text", "parts": [text]}}
+    return {"id": name, "parent": parent, "message": message}
+
+
+EXPORTS = {
+    "sharegpt.json": [
+        {"id": "c1", "conversations": [{"from": "human", "value": "Hi."}, {"from": "gpt", "value": "Yes?"}]}
+    ],
+    "claude.json": [
+        {
+            "uuid": "c1",
+            "chat_messages": [{"sender": "human", "text": "Hi."}, {"sender": "assistant", "text": "Yes?"}],
+        }
+    ],
+    # An edited answer: only the branch that leads to the current message was the conversation.
+    "chatgpt.json": [
+        {
+            "id": "c1",
+            "current_node": "d",
+            "mapping": {
+                "a": {"id": "a", "parent": None, "message": None},
+                "b": chatgpt("b", "a", "user", "Hi."),
+                "c": chatgpt("c", "b", "assistant", "What?"),
+                "d": chatgpt("d", "b", "assistant", "Yes?"),
+            },
+        }
+    ],
+}
+
+
+@pytest.mark.parametrize("name", EXPORTS)
+def test_exports_of_chat_programs_are_read(name: str, tmp_path: Path) -> None:
+    assert said(json.dumps(EXPORTS[name]), tmp_path, name) == [
+        ("c1", "user", "Hi."),
+        ("c1", "assistant", "Yes?"),
+    ]
+
+
+def test_a_table_of_chats_is_read_with_its_roles(tmp_path: Path) -> None:
+    text = "conversation_id;role;content\n1;user;Hi.\n1;assistant;Yes?\n2;user;Bye.\n"
+    turns = [("1", "user", "Hi."), ("1", "assistant", "Yes?"), ("2", "user", "Bye.")]
+    assert said(text, tmp_path, "a.csv") == turns
+    subjects = {turn.subject for turn in read_turns(str(tmp_path / "a.csv"))}
+    assert subjects == {"1/user", "1/assistant", "2/user"}

@@ -327,7 +327,8 @@ def fields_of(line: Mapping[str, Any], rules: Rules) -> Fields:
     if unknown:
         _add_unknown(fields, unknown, rules)
     if "subject" not in fields and line.get("subject") != "":
-        raise BadLine("an event needs a subject")
+        near = next((name for name in ("user_id", "user", "author", "from", "name") if line.get(name)), "")
+        raise BadLine("an event needs a subject" + (f" (there is {shown(near)}: rename it)" if near else ""))
     if not fields.get("subject", "").strip():
         raise BadLine("subject is empty")
     return fields

@@ -14,9 +14,9 @@ FIELDS = {
     "id": ("id", "message_id"),
     "thread": ("thread", "thread_id", "conversation_id", "channel"),
     "reply_to": ("reply_to", "parent", "parent_id", "in_reply_to"),
-    "target": ("target", "to", "recipient"),
+    "target": ("target", "to", "recipient", "receiver"),
 }
-TIMES = ("at", "created_at", "timestamp", "time", "created_utc", "date", "ts")
+TIMES = ("at", "created_at", "timestamp", "time", "created_utc", "date", "ts", "event_time")
 KEPT = ("kind", "source", "session", "seq", "readings", "attributes")
 
 

@@ -52,7 +52,7 @@ class Table:
         >>> Table.of(["subject", "at", "readings.length"], {}).kind
         'usage'
         """
-        names = _usual([name.strip() for name in header])
+        names = usual_names(header)
         if "subject" not in names:
             near = next((name for name in names if did_you_mean(name, ["subject"])), "")
             hint = f" (there is {shown(near)})" if near else f"; the columns are {shown(', '.join(names))}"
@@ -89,12 +89,13 @@ class Table:
         return line
 
 
-def _usual(names: list[str]) -> list[str]:
+def usual_names(header: Sequence[str]) -> list[str]:
     """The names of columns; where none is the subject, those of messages and logs under our own names.
 
-    >>> _usual(["author", "content", "created_at", "score"])
+    >>> usual_names(["author", "content", "created_at", "score"])
     ['subject', 'text', 'at', 'score']
     """
+    names = [name.strip() for name in header]
     if "subject" in names:
         return names
     ours: dict[str, str] = {}

@@ -77,10 +77,12 @@ def coverage_lines(
         yield f"Checked: {', '.join(parts)} (--verbose lists them)."
     scored = {program.name for program in library.programs if looks_at_scores(program)}
     is_waiting = batch.has_text and bool(scored.intersection(not_applicable))
+    acts = any(str(kind).startswith("action") for kind in batch.events.counts("kind"))
+    is_untimed = analysis.is_untimed and not acts  # runs are judged by their steps
     more = (analysis.evaluated, analysis.kept, analysis.unused, analysis.unmeasured, analysis.unknown)
     skipped = (analysis.repeated, analysis.after_as_of, analysis.bad_count, batch.skipped)
     muted = (analysis.muting.entries, analysis.muting.shown)
-    if not any((verbose, histories, is_waiting, *more, *skipped, *muted)):
+    if not any((verbose, histories, is_waiting, is_untimed, *more, *skipped, *muted)):
         return  # nothing more to say, as mostly: do not load templates for that
     yield from rendered(
         "coverage",
@@ -95,6 +97,7 @@ def coverage_lines(
         families=family_of(library),
         grouped=grouped,
         is_waiting=is_waiting,
+        is_untimed=is_untimed,
         is_scored=any(item.pattern in scored for item in analysis.detections),
         untrusted_lines=untrusted_lines,
         **_not_used(analysis),

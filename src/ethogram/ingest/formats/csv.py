@@ -13,8 +13,10 @@ from ..errors import BadLine
 from ..event_parser import CATEGORY
 from ..format import Adapter, Input, Record, adapter
 from ..streams import BOM, Line, lines
-from ..tables import ATTRIBUTES, READINGS, Column, Table
+from ..tables import ATTRIBUTES, READINGS, Column, Table, usual_names
 
+CHAT, CHATS = frozenset(("role", "thread", "text")), "conversation"
+"""Columns of a table of chats, and the conversation of rows that name none."""
 DELIMITERS = (",", ";", "\t")
 _NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
 _NOT_FINITE = re.compile(r"[+-]?(nan|inf|infinity)", re.IGNORECASE)
@@ -26,7 +28,7 @@ _ESCAPED = re.compile("[\udc80-\udcff]")
 
 @adapter("csv")
 class Csv(Adapter):
-    """Its first line has a column `subject`."""
+    """Its first line has a column `subject`; or it names chats: `conversation_id`, `role` and `content`."""
 
     general = True
     suffixes = (".csv", ".tsv")
@@ -43,7 +45,11 @@ class Csv(Adapter):
         try:
             if isinstance(header, str):
                 raise BadLine(header)
-            table = Table.of(header, file.kinds)
+            names = usual_names(header)
+            is_chat = "subject" not in names and CHAT.issubset(names)
+            table = Table.of(
+                ["subject" if is_chat and name == "role" else name for name in names], file.kinds
+            )
         except BadLine as bad:
             yield line, bad.message, 0
             return
@@ -55,7 +61,8 @@ class Csv(Adapter):
                 file.strays.update(
                     name for place, name in table.strays.items() if any(row[place : place + 1])
                 )
-                yield line, _event_line(table, readers, row), 0
+                event = _event_line(table, readers, row)
+                yield line, _turn(event) if is_chat and isinstance(event, dict) else event, 0
 
 
 Reader = Callable[[str], Any]
@@ -69,6 +76,19 @@ def _event_line(table: Table, readers: list[Reader], row: list[str]) -> dict[str
         return table.event_line(read(cell) if cell else None for read, cell in zip(readers, row, strict=True))
     except BadLine as bad:
         return bad.message
+
+
+def _turn(line: dict[str, Any]) -> dict[str, Any]:
+    """Return the line of a chat, whose subject is a role: somebody else in each conversation."""
+    if (role := line.get("subject")) is None:
+        return line
+    attributes = {**line.get("attributes", {}), "role": role}
+    return {
+        **line,
+        "kind": "message",
+        "subject": f"{line.get('thread', CHATS)}/{role}",
+        "attributes": attributes,
+    }
 
 
 def _cell_reader(column: Column, kinds: Mapping[str, str]) -> Reader:

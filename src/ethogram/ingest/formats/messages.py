@@ -20,7 +20,7 @@ from .forum import Forum
 from .json_array import JsonArray
 from .jsonl import JsonLines
 
-AUTHORS = ("author", "sender", "speaker", "username", "user", "user_id")
+AUTHORS = ("author", "sender", "speaker", "username", "user", "user_id", "from")
 """Of the names for who wrote a message, those that records of other kinds hardly have."""
 NOT_MESSAGES = ("subject", "turns", "messages", "comments", "replies", "children")
 OTHERS = {"user": "assistant", "assistant": "user"}

@@ -1,4 +1,7 @@
-"""OpenAI chat: messages with roles, as an array, under `messages`, or with the answers in `choices`."""
+"""OpenAI chat: messages with roles, as an array, under `messages`, or with the answers in `choices`.
+
+Also ShareGPT, and exports of chatgpt.com (`mapping`) and claude.ai, whose messages are turned into these.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,10 @@ from ..values import as_dict, as_list, as_name, text_at, without_none
 from .anthropic import has_blocks
 from .swe_agent import is_mini_trajectory
 
-NAMES = ("id", "conversation_id", "session_id", "run_id", "request_id")
+NAMES = ("id", "conversation_id", "session_id", "run_id", "request_id", "uuid")
+EXPORTS = (("conversations", "from", "value"), ("chat_messages", "sender", "text"))
+"""Messages in ShareGPT and in exports of claude.ai: the keys of their list, the speaker and the text."""
+SPEAKERS = {"human": "user", "gpt": "assistant", "chatgpt": "assistant", "observation": "tool"}
 
 
 @adapter("openai_chat")
@@ -21,7 +27,7 @@ class OpenAiChat(TranscriptAdapter):
     """Messages with `role` and `content` or `tool_calls`; not those of Anthropic, which hold blocks."""
 
     def matches(self, head: Head) -> bool:
-        objects, first = head.objects, head.first
+        objects, first = head.objects, _usual(head.first)
         if not objects or has_blocks(objects) or is_mini_trajectory(first):
             return False
         if "choices" in first and text_at(first, "object") == "chat.completion":
@@ -32,7 +38,8 @@ class OpenAiChat(TranscriptAdapter):
         return all(map(is_message, objects)) and not any("subject" in record for record in objects)
 
     def runs(self, file: Input, documents: Iterator[tuple[int, Any]]) -> Iterator[Transcript]:
-        return exchange_runs(CompletionTranscript, _exchange, file, documents)
+        usual = ((line, _usual(document)) for line, document in documents)
+        return exchange_runs(CompletionTranscript, _exchange, file, usual)
 
 
 class CompletionTranscript(ChatTranscript):
@@ -46,6 +53,39 @@ class CompletionTranscript(ChatTranscript):
 
 def _messages(document: Mapping[str, Any]) -> Any:
     return document.get("messages", as_dict(document.get("request")).get("messages"))
+
+
+def _usual(document: Any) -> Any:
+    """Return an exported conversation with its messages under `messages`; anything else as it is."""
+    export = as_dict(document)
+    if isinstance(nodes := export.get("mapping"), dict):
+        return {**export, "messages": list(_path(nodes, export.get("current_node")))}
+    for key, role, text in EXPORTS:
+        if isinstance(turns := export.get(key), list):
+            turns = [
+                _message(turn, turn.get(role), turn.get(text)) for turn in turns if isinstance(turn, dict)
+            ]
+            return {**export, "messages": turns}
+    return document
+
+
+def _path(nodes: Mapping[str, Any], last: Any) -> Iterator[dict[str, Any]]:
+    """Yield the messages of a tree of edits that lead to the last one."""
+    path: dict[Any, dict[str, Any]] = {}
+    place = last if last in nodes else next(reversed(nodes), None)
+    while place in nodes and place not in path:
+        path[place] = as_dict(nodes[place])
+        place = as_name(path[place].get("parent"))
+    for node in reversed(path.values()):
+        fields = as_dict(node.get("message"))
+        parts = [part for part in as_list(as_dict(fields.get("content")).get("parts")) if part]
+        if parts:
+            at, role = fields.get("create_time"), as_dict(fields.get("author")).get("role")
+            yield _message({"created_at": at}, role, parts)
+
+
+def _message(fields: Mapping[str, Any], role: Any, content: Any) -> dict[str, Any]:
+    return {**fields, "role": SPEAKERS.get(role, role) if isinstance(role, str) else role, "content": content}
 
 
 def _exchange(document: Mapping[str, Any]) -> Exchange:
