@@ -59,7 +59,7 @@ def _usual(document: Any) -> Any:
     """Return an exported conversation with its messages under `messages`; anything else as it is."""
     export = as_dict(document)
     if isinstance(nodes := export.get("mapping"), dict):
-        return {**export, "messages": list(_path(nodes, export.get("current_node")))}
+        return {**export, "messages": list(_path(nodes, as_name(export.get("current_node"))))}
     for key, role, text in EXPORTS:
         if isinstance(turns := export.get(key), list):
             turns = [
@@ -69,11 +69,11 @@ def _usual(document: Any) -> Any:
     return document
 
 
-def _path(nodes: Mapping[str, Any], last: Any) -> Iterator[dict[str, Any]]:
+def _path(nodes: dict[str, Any], last: str | None) -> Iterator[dict[str, Any]]:
     """Yield the messages of a tree of edits that lead to the last one."""
-    path: dict[Any, dict[str, Any]] = {}
+    path: dict[str, dict[str, Any]] = {}
     place = last if last in nodes else next(reversed(nodes), None)
-    while place in nodes and place not in path:
+    while place is not None and place in nodes and place not in path:
         path[place] = as_dict(nodes[place])
         place = as_name(path[place].get("parent"))
     for node in reversed(path.values()):
