@@ -18,6 +18,7 @@ BAD = {
     "a list": ("[1]", "an event is an object {...}, not a list"),
     "a number": ("12", "an event is an object {...}, not a number"),
     "no subject": ('{"text": "hi"}', "an event needs a subject"),
+    "another name": ('{"agent": "a", "step": 1}', "an event needs a subject (there is 'agent': rename it)"),
     "null subject": ('{"subject": null}', "an event needs a subject"),
     "empty subject": ('{"subject": ""}', "subject is empty"),
     "blank subject": ('{"subject": "  "}', "subject is empty"),

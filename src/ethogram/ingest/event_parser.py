@@ -12,6 +12,7 @@ from msgspec import Meta
 
 from ..errors import did_you_mean
 from ..fields import Count, InputStruct
+from ..lexicon.messages import author_key
 from ..models import EPOCH, Event, Value, default_id, format_time, is_indicator_name, parse_time
 from ..models.limits import Limits, over
 from ..models.slotted import dataclass, field
@@ -324,11 +325,13 @@ def fields_of(line: Mapping[str, Any], rules: Rules) -> Fields:
             unknown[key] = value
         elif value is not None:
             read(fields, key, value, rules)
+    is_nobody = "subject" not in fields and line.get("subject") != ""
+    if is_nobody and (near := author_key(line)) is not None:
+        raise BadLine(f"an event needs a subject (there is {shown(near)}: rename it)")
     if unknown:
         _add_unknown(fields, unknown, rules)
-    if "subject" not in fields and line.get("subject") != "":
-        near = next((name for name in ("user_id", "user", "author", "from", "name") if line.get(name)), "")
-        raise BadLine("an event needs a subject" + (f" (there is {shown(near)}: rename it)" if near else ""))
+    if is_nobody:
+        raise BadLine("an event needs a subject")
     if not fields.get("subject", "").strip():
         raise BadLine("subject is empty")
     return fields
