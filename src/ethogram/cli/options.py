@@ -221,7 +221,10 @@ class InputOptions:
         return moment(self.as_of, "--as-of")
 
     def read(self, kinds: Mapping[str, str], settings: Settings, progress: Progress, **how: Any) -> Batch:
-        """The events; skipped lines are listed on standard error. `kinds` are those of `read_events`."""
+        """The events; skipped lines are listed on standard error. `kinds` are those of `read_events`.
+
+        BadUsage where every line is skipped.
+        """
         from ..ingest import Limits, read_events
         from ..patterns.catalogue import known_ranges
 
@@ -238,6 +241,8 @@ class InputOptions:
         )
         progress.stop()
         self.report_bad(batch)
+        if batch.bad_count and not len(batch.events):
+            raise BadUsage("there are no events in this input: every line is invalid")
         return batch
 
     def gather(
@@ -262,11 +267,9 @@ class InputOptions:
         return self.read(library.kinds, settings, progress, reader=gather_events, **how)
 
     def report_bad(self, batch: Gathered) -> None:
-        """List skipped lines on standard error; BadUsage where no other line is left."""
+        """List skipped lines on standard error."""
         skipped = BadEvents(batch.bad, more=batch.bad_count - len(batch.bad))
         write_faults(skipped, as_json=self.as_json, prefix="")
-        if batch.bad_count and not len(batch.events):
-            raise BadUsage("there are no events in this input: every line is invalid")
 
     def fail(
         self, analysis: Analysis, library: Library, batch: Gathered, fail_on: str, *, exit_zero: bool = False
