@@ -325,13 +325,14 @@ def test_the_random_histories_are_not_dull(library):
 
 def test_the_shipped_patterns_sweep_to_what_analyze_finds(tmp_path):
     from ethogram.app.demo import examples
-    from ethogram.app.importing import import_events
+    from ethogram.app.importing import Options, import_events
 
     paths = [example.path for example in examples()]
     as_of = datetime(2026, 4, 1, tzinfo=UTC)
     library = load_patterns()
     with open_store(str(tmp_path / "shipped.db"), create=True) as opened:
-        import_events(opened, paths, at=as_of)
+        # Some patterns read texts.
+        import_events(opened, paths, at=as_of, options=Options(source=Settings().source, keep_text=True))
         sweep(opened, library, as_of=as_of, clock=lambda: as_of)
         kept = [
             detection.to_dict()
