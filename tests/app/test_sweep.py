@@ -268,6 +268,93 @@ examples:
     assert ("withdrawn", "slow_answer", "ann") in told(sweep(store, library, as_of=NOW, clock=lambda: NOW))
 
 
+OTHERS = """\
+name: crowd
+title: Crowd
+description: Begins to act on a target that others begin with too.
+shape: {threshold: {when: first_contacts >= 3}}
+severity: low
+confidence: 0.5
+examples:
+  fires: [{story: three, first_contacts: [3]}]
+  quiet: [{story: alone, first_contacts: [1]}, {story: two, first_contacts: [2]}]
+---
+name: chorus
+title: Chorus
+description: Says what two others said before.
+shape: {threshold: {when: copied_by >= 3}}
+severity: low
+confidence: 0.5
+examples:
+  fires: [{story: three, copied_by: [3]}]
+  quiet: [{story: alone, copied_by: [1]}, {story: two, copied_by: [2]}]
+"""
+
+
+@pytest.fixture
+def of_others(tmp_path, library) -> Library:
+    """Patterns over signals that depend on what everybody did."""
+    return load_patterns([write_patterns(tmp_path / "others", *OTHERS.split("---\n"))])
+
+
+def test_a_late_event_of_another_changes_what_is_found_of_those_who_did_nothing_new(store, swept, of_others):
+    def act(subject: str, minute: int) -> dict:
+        return {"id": subject, "subject": subject, "target": "t", "at": f"2026-01-01T12:{minute:02d}:00Z"}
+
+    store.add(events([act("ann", 1), act("bo", 3)]))
+    assert told(swept(library=of_others)) == []
+    store.add(events([act("cy", 2)]))  # bo is now the third
+    done = swept(library=of_others)
+    assert (told(done), done.subjects) == ([("new", "crowd", "bo")], 2)
+    assert swept(library=of_others).subjects == 0
+    # An earlier cy is long known when the others begin.
+    store.add(events([{**act("cy", 0), "id": "long ago", "at": "2025-12-01T12:00:00Z"}]))
+    assert told(swept(library=of_others)) == [("withdrawn", "crowd", "bo")]
+
+
+def test_a_sweep_killed_before_it_came_to_others_goes_on_with_them(store, swept, of_others, monkeypatch):
+    def act(subject: str, minute: int) -> dict:
+        return {"id": subject, "subject": subject, "target": "t", "at": f"2026-01-01T12:{minute:02d}:00Z"}
+
+    monkeypatch.setattr(stored_events, "MOST_SUBJECTS", 1)
+    store.add(events([act("bo", 1), act("cy", 3)]))
+    swept(library=of_others)
+    store.add(events([act("ann", 2)]))  # changes cy, who is looked at after ann
+
+    def stop(done: int, total: int) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        swept(library=of_others, progress=stop)
+    assert told(swept(library=of_others)) == [("new", "crowd", "cy")]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_sweeps_over_signals_that_depend_on_others_end_where_a_new_store_does(
+    store, swept, of_others, tmp_path, seed
+):
+    rng = random.Random(seed)
+    order = [
+        {
+            "id": str(number),
+            "subject": rng.choice("abcdef"),
+            "target": rng.choice("xyz"),
+            "text": f"buy this {rng.choice(['coin', 'house', 'boat'])} today before all of them are gone for ever",
+            "at": (datetime(2026, 1, 1, tzinfo=UTC) + timedelta(seconds=rng.randrange(900))).isoformat(),
+        }
+        for number in range(40)
+    ]
+    for start in range(0, 40, 8):
+        store.add(events(order[start : start + 8]), keep_text=True)
+        swept(library=of_others)
+    with open_store(str(tmp_path / "fresh.db"), create=True) as fresh:
+        fresh.add(events(order), keep_text=True)
+        sweep(fresh, of_others, as_of=NOW, clock=lambda: NOW)
+        expected = [item.to_dict() for item in fresh.detections(states=["opened", "closed"])]
+    assert [item.to_dict() for item in store.detections(states=["opened", "closed"])] == expected
+    assert {item["pattern"] for item in expected} == {"crowd", "chorus"}
+
+
 def random_lines(rng: random.Random) -> list[dict]:
     """Subjects who write to each other, warm, cold and hot, with pauses in which silences fit."""
     lines = []
@@ -283,6 +370,8 @@ def random_lines(rng: random.Random) -> list[dict]:
             at = datetime(2026, 1, 1, number, tzinfo=UTC) + timedelta(hours=hour)
             target = rng.choice("abcde".replace(subject, ""))
             line = {"id": f"{subject}{i}", "subject": subject, "target": target, "readings": readings}
+            if rng.random() < 0.3:  # to an event that may be late, or may never come
+                line["reply_to"] = f"{rng.choice('abcde')}{rng.randrange(10)}"
             lines.append({**line, "at": at.isoformat()})
     return lines
 
@@ -292,6 +381,7 @@ def test_sweeps_over_what_comes_bit_by_bit_and_late_end_where_one_look_at_everyt
     store, library, seed, monkeypatch
 ):
     monkeypatch.setattr(stored_events, "MOST_SUBJECTS", 2)
+    monkeypatch.setattr("ethogram.app.sweep.MOST_NAMES", 1 + seed % 6)
     rng = random.Random(seed)
     lines = random_lines(rng)
     order = lines[:]

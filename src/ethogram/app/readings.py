@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
+from hashlib import blake2b
 
 from .. import registry
 from ..config import Settings
@@ -24,6 +25,8 @@ Who = tuple[str, str]
 """Source and subject."""
 Copies = Mapping[tuple[str, str], tuple[Mapping[str, Value], Mapping[str, str]]]
 """Readings and their scorers, by source and id of the event."""
+Marks = Mapping[Who, str]
+"""A mark of the readings of each subject that depend on others."""
 OF_ALL = ("text", "target")
 """Scopes of signals that need the events of everybody."""
 
@@ -133,22 +136,34 @@ def depends_on_others(
 
 def said_again(
     events: Iterable[Event], programs: Iterable[Program], settings: Settings, whose: Collection[Who]
-) -> Copies:
+) -> tuple[Copies, Marks]:
     """The readings about copies and targets of the events of some subjects, which need all events in order.
 
-    Empty where no program names such a signal.
+    With them a mark for each subject that has any, which differs where these readings do. Empty where no
+    program names such a signal.
     """
     names = [item.name for item in plan(needed(programs)) if item.scope in OF_ALL]
+    copies: dict[tuple[str, str], tuple[Mapping[str, Value], Mapping[str, str]]] = {}
+    marks: dict[Who, str] = {}
     if not names:
-        return {}
-    options = Options.of(settings)
-    measurer, out = Measurer(names, options), {}
+        return copies, marks
+    measurer = Measurer(names, Options.of(settings))
     for event in events:
         measured = measurer.measure(event)
-        if measured is not event and (event.source, event.subject) in whose:
-            added = {name: value for name, value in measured.readings.items() if name not in event.readings}
-            out[event.source, event.id] = (added, {name: measured.scorers[name] for name in added})
-    return out
+        if measured is event:
+            continue
+        added = {name: value for name, value in measured.readings.items() if name not in event.readings}
+        who = (event.source, event.subject)
+        content = f"{marks.get(who)}{event.id}{sorted(added.items())}"
+        marks[who] = blake2b(content.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
+        if who in whose:
+            copies[event.source, event.id] = (added, {name: measured.scorers[name] for name in added})
+    return copies, marks
+
+
+def reads_all(programs: Iterable[Program]) -> bool:
+    """Whether a signal of ours that a program names depends on everybody's texts or targets."""
+    return any(item.scope in OF_ALL for item in plan(needed(programs)))
 
 
 def reads_text(program: Program) -> bool:

@@ -10,19 +10,15 @@ from datetime import datetime
 from functools import cache
 
 from ..config import Settings
-from ..engine.combination import combine, parts_meant
-from ..engine.contagion import contacts, spread
-from ..engine.detect import by_depth, find
+from ..engine.detect import find
 from ..engine.history import CAP
 from ..errors import BadUsage
 from ..fields import Count, RecordStruct
 from ..ingest.batch import EventSequence
 from ..ingest.collector import latest_time
 from ..ingest.processes import in_turn, usable_cores
-from ..language.ast import Spread
 from ..language.program import Program
 from ..models import Detection, Event, format_time, micros, rank, stable_hash
-from ..models.detection import STANDING
 from ..models.mute import Mute
 from ..models.slotted import dataclass, field, replace
 from ..patterns.library import Library
@@ -32,9 +28,11 @@ from ..store.records import Change, Held, Store, SubjectRow, Swept, SweptDetecti
 from .changes import compare
 from .readings import (
     Copies,
+    Marks,
     are_ours,
     has_bare_steps,
     needed,
+    reads_all,
     reads_steps,
     reads_targets,
     reads_text,
@@ -42,6 +40,7 @@ from .readings import (
     scored_events,
 )
 from .stored_events import chunks, mutes_in, not_read
+from .sweep_contagion import Names, reaches_others, sweep_contagion
 from .sweep_inside import InsideSearch
 
 MANY_EVENTS = 200_000
@@ -49,7 +48,14 @@ MANY_EVENTS = 200_000
 LATEST = 2**62
 """Microseconds; a deadline after it never comes."""
 PENDING = "sweep: sources"
-"""State of a store: sources whose spreads are yet to be looked at."""
+"""State of a store: sources whose spreads are yet to be looked at, and their subjects that changed."""
+MOST_NAMES = 1_000
+"""Changed subjects of a source; where more did, all count."""
+MARKS = "sweep: readings by others"
+"""State of a store: a mark for each subject of the readings that depend on everybody's texts and targets.
+
+It is missing while a sweep is under way.
+"""
 
 Clock = Callable[[], datetime]
 
@@ -140,8 +146,11 @@ class SweepJob:
             threads=self.reads_threads,
         )
 
-    def copies(self, subjects: Iterable[SubjectRow]) -> Copies:
-        """The readings of events of these subjects that depend on everybody's texts and targets."""
+    def copies(self, subjects: Iterable[SubjectRow]) -> tuple[Copies, Marks]:
+        """The readings of events of these subjects that depend on everybody's texts and targets.
+
+        With them a mark of such readings for each subject of the store.
+        """
         events = self.store.events(until=self.as_of, with_text=not reads_targets(self.programs))
         return said_again(events, self.programs, self.settings, {row.who for row in subjects})
 
@@ -248,14 +257,10 @@ def _sweep(
 ) -> Sweep:
     store, as_of = job.store, job.as_of
     touched = job.touched(since, min_events)
-    # Sources of this sweep, and of one that was killed before it looked at their spreads.
-    pending = set(json.loads(store.load_state(PENDING, job.selection) or b"[]"))
-    sources = pending | {item.source for item in touched}
-    if sources != pending:
-        store.save_state(PENDING, job.selection, json.dumps(sorted(sources)).encode(), clock())
+    touched, copies, marks = _with_others(job, touched, min_events, clock)
+    changed = _changed(job, touched, clock)
     done = events = lacking = 0
     bare_runs = False
-    copies = job.copies(touched)
     pieces = list(chunks(touched))
     if jobs is None:
         many = sum(item.events for item in touched) >= MANY_EVENTS and are_ours(job.programs)
@@ -276,9 +281,12 @@ def _sweep(
         lacking += unjudged + found.insufficient
         if progress is not None:
             progress(done, len(touched))
-    sweep_contagion(job, sources, lock, clock)
-    if store.load_state(PENDING, job.selection) is not None:
+    sweep_contagion(job, changed, lock, clock)
+    if changed:
         store.save_state(PENDING, job.selection, None, clock())
+    if marks is not None:
+        rows = [(*who, mark) for who, mark in sorted(marks.items())]
+        store.save_state(MARKS, job.selection, json.dumps(rows).encode(), clock())
     store.close_sweep(job.selection, job.versions, as_of, clock())
     chosen = [program for program in job.programs if job.library.is_chosen(program)]
     blind = {item.name for item in chosen if reads_text(item)}
@@ -294,6 +302,46 @@ def _sweep(
         without_text=tuple(sorted(blind)),
         outside={} if search is None else search.outside,
     )
+
+
+def _with_others(
+    job: SweepJob, touched: list[SubjectRow], min_events: int, clock: Clock
+) -> tuple[list[SubjectRow], Copies, Marks | None]:
+    """The subjects to look at, also those of whom a late event of another changed readings.
+
+    With them these readings, and the marks to save at the end of the sweep; None where nothing changed.
+    """
+    store = job.store
+    saved = store.load_state(MARKS, job.selection)
+    if not reads_all(job.programs) or (saved is not None and not touched):
+        return touched, {}, None
+    copies, marks = job.copies(touched)
+    before = {(source, name): mark for source, name, mark in json.loads(saved or b"[]")}
+    others = {who for who, _ in marks.items() ^ before.items()} - {row.who for row in touched}
+    if others:
+        rows = [row for row in store.subjects() if row.who in others and row.events >= min_events]
+        touched = sorted([*touched, *rows], key=lambda row: row.who)
+        copies, marks = job.copies(touched)
+    if saved is not None:
+        store.save_state(MARKS, job.selection, None, clock())
+    return touched, copies, marks
+
+
+def _changed(job: SweepJob, touched: Iterable[SubjectRow], clock: Clock) -> dict[str, Names]:
+    """The subjects of each source that changed, also in a sweep that was killed before their spreads."""
+    saved = json.loads(job.store.load_state(PENDING, job.selection) or b"{}")
+    pending: dict[str, list[str] | None] = saved if isinstance(saved, dict) else dict.fromkeys(saved)
+    names: dict[str, set[str]] = {source: set(some or ()) for source, some in pending.items()}
+    for row in touched:
+        names.setdefault(row.source, set()).add(row.name)
+    changed: dict[str, Names] = {
+        source: None if len(own) > MOST_NAMES or pending.get(source, ()) is None else own
+        for source, own in names.items()
+    }
+    state = {source: None if own is None else sorted(own) for source, own in changed.items()}
+    if state != pending:
+        job.store.save_state(PENDING, job.selection, json.dumps(state).encode(), clock())
+    return changed
 
 
 @dataclass(frozen=True, slots=True)
@@ -401,53 +449,3 @@ def next_due(
         if now <= deadline < LATEST:
             due[who] = min(deadline, due.get(who, deadline))
     return due
-
-
-def reaches_others(program: Program, programs: Sequence[Program]) -> bool:
-    """Whether a program joins detections of several subjects, by itself or through a part."""
-    if isinstance(program.body, Spread):
-        return True
-    parts = [item for item in programs if item.name != program.name and parts_meant(program.parts, item.name)]
-    return any(reaches_others(part, programs) for part in parts)
-
-
-def sweep_contagion(job: SweepJob, touched: Iterable[str], lock: Held, clock: Clock) -> None:
-    """Save the changes of spreads, and of their combinations, from the saved detections of each source.
-
-    Only sources where something changed, or where the time of an open spread is over, are looked at.
-    """
-    programs = [item for item in by_depth(job.programs) if reaches_others(item, job.programs)]
-    if not programs:
-        return
-    store, sources = job.store, job.store.sources()
-    limits = {program.name: program.body.within for program in programs if isinstance(program.body, Spread)}
-    ending = {
-        item.source
-        for item in store.detections(patterns=limits, states=["opened"])
-        if item.evidence and micros(job.as_of) > micros(item.evidence[0].at) + limits[item.pattern]
-    }
-    used = [item.name for item in job.programs if any(parts_meant(by.parts, item.name) for by in programs)]
-    for source in sorted({*touched, *ending} & sources.keys()):
-        own = [program for program in programs if sources[source].timed or not program.timed_only]
-        seen = store.detections(sources=[source], patterns=used, states=STANDING) if own else []
-        for program in own:
-            detections = _joined(job, program, seen, source)
-            saved = store.detections(sources=[source], patterns=[program.name])
-            if changes := list(compare(saved, detections, [program], store.purged_before())):
-                job.save(changes, (), lock, clock())
-            seen = [item for item in seen if item.pattern != program.name] + detections
-
-
-def _joined(job: SweepJob, program: Program, seen: Sequence[Detection], source: str) -> list[Detection]:
-    """The detections of a combination or spread from those of its parts in a source."""
-    parts = [item for item in seen if parts_meant(program.parts, item.pattern)]
-    if not isinstance(program.body, Spread):
-        return combine(program, parts)
-    starts = {part.subject for part in parts if parts_meant((program.body.first,), part.pattern)}
-    ends = {part.subject for part in parts if parts_meant((program.body.then,), part.pattern)}
-    if not starts or (not ends - starts and len(starts) < 2):
-        return []
-    # An event between two subjects belongs to one of them, so no others are read.
-    events = job.store.columns([(source, name) for name in sorted(starts | ends)], until=job.as_of)
-    met = contacts(events, parts, job.as_of)
-    return spread(program, parts, met, job.as_of)

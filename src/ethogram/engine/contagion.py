@@ -25,27 +25,36 @@ Contacts = dict[tuple[str, str, str], list[datetime]]
 def contacts(events: EventCollection, detections: Iterable[Detection], as_of: datetime) -> Contacts:
     """When subjects that have detections met, up to a time: one targeted the other, or replied to it."""
     subjects = {(detection.source, detection.subject) for detection in detections}
-    result: Contacts = {}
-    replies: dict[tuple[str, str], list[tuple[str, str | None, datetime]]] = {}
     if len(subjects) < 2 or not (events.has("target") or events.has("reply_to")):
-        return result
+        return {}
 
-    def meet(source: str, subject: str, other: str | None, at: datetime) -> None:
-        if other is None or other == subject or (source, other) not in subjects:
-            return
-        for pair in ((subject, other), (other, subject)):
-            result.setdefault((source, *pair), []).append(at)
+    def meetings() -> Iterator[tuple[str, str, str | None, datetime]]:
+        replies: dict[tuple[str, str], list[tuple[str, str | None, datetime]]] = {}
+        rows = events.values_of(subjects, "source", "subject", "target", "reply_to", "at")
+        for source, subject, target, reply_to, at in rows:
+            if at <= as_of:
+                yield source, subject, target, at
+                if reply_to:
+                    replies.setdefault((source, reply_to), []).append((subject, target, at))
+        for source, name, author, written in (
+            events.values("source", "id", "subject", "at") if replies else ()
+        ):
+            for subject, target, at in replies.get((source, name), ()) if written <= as_of else ():
+                if author != target:
+                    yield source, subject, author, at
 
-    rows = events.values_of(subjects, "source", "subject", "target", "reply_to", "at")
-    for source, subject, target, reply_to, at in rows:
-        if at <= as_of:
-            meet(source, subject, target, at)
-            if reply_to:
-                replies.setdefault((source, reply_to), []).append((subject, target, at))
-    for source, name, author, written in events.values("source", "id", "subject", "at") if replies else ():
-        for subject, target, at in replies.get((source, name), ()) if written <= as_of else ():
-            if author != target:
-                meet(source, subject, author, at)
+    return contacts_of(meetings(), subjects)
+
+
+def contacts_of(
+    meetings: Iterable[tuple[str, str, str | None, datetime]], subjects: Collection[tuple[str, str]]
+) -> Contacts:
+    """The contacts between subjects of events with source, subject, the other and time."""
+    result: Contacts = {}
+    for source, subject, other, at in meetings:
+        if other is not None and other != subject and (source, other) in subjects:
+            for pair in ((subject, other), (other, subject)):
+                result.setdefault((source, *pair), []).append(at)
     return {pair: sorted(times) for pair, times in result.items()}
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -109,13 +110,27 @@ def _readings(texts: Sequence[str | None]) -> tuple[dict[str, Cells], dict[int, 
                     readings[name] = value["value"]
                     scorer, width = value.get("scorer", INPUT_SCORER), value.get("width")
                     scored.setdefault(row, []).append(Reading(name, value["value"], scorer, width))
-    cells: dict[str, tuple[list[int], list[Any]]] = {}
-    for row, readings in enumerate(rows):
-        for name, value in (readings or {}).items():
-            at, values = cells.setdefault(name, ([], []))
-            at.append(row)
-            values.append(value)
-    return {name: (np.array(at, np.int64), _numbers(values)) for name, (at, values) in cells.items()}, scored
+    return _cells([readings or {} for readings in rows]), scored
+
+
+def _cells(rows: Sequence[dict[str, Any]]) -> dict[str, Cells]:
+    """The readings by name; without a step of the interpreter for each of them."""
+    names = list(chain.from_iterable(rows))
+    codes = {name: code for code, name in enumerate(dict.fromkeys(names))}
+    code = np.fromiter(map(codes.__getitem__, names), np.int32, len(names))
+    order = np.argsort(code, kind="stable")
+    at = np.repeat(np.arange(len(rows)), np.fromiter(map(len, rows), np.int64, len(rows)))[order]
+    values = _numbers(list(chain.from_iterable(map(dict.values, rows))))
+    cells: dict[str, Cells] = {}
+    start = 0
+    for name, count in zip(codes, np.bincount(code).tolist(), strict=True):
+        places = order[start : start + count]
+        if isinstance(values, np.ndarray):
+            cells[name] = (at[start : start + count], values[places])
+        else:
+            cells[name] = (at[start : start + count], _numbers([values[place] for place in places.tolist()]))
+        start += count
+    return cells
 
 
 def _numbers(values: list[Any]) -> NDArray[np.float64] | list[Any]:

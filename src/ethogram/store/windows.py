@@ -5,7 +5,7 @@ Stores in SQL answer by queries that read no more than is shown. Any other store
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -20,6 +20,8 @@ from .sql import Sql, in_pieces, run
 
 FIRST, LAST = -(2**63), 2**63 - 1
 """The earliest and the latest time a row can have."""
+Period = tuple[int, int]
+"""Microseconds since 1970, both ends included."""
 Thread = tuple[str, str]
 """A source and the name of a thread."""
 _FIELDS = ", ".join(f"e.{name}" for name in schema.EVENT_FIELDS)
@@ -105,6 +107,36 @@ def sample(store: Store, who: Who, since: datetime, until: datetime, most: int) 
     with store.reading() as connection:
         keys = run(connection, query, **values, subject=_key_of(connection, who)).all()
         return _by_key(connection, [key for (key,) in keys if key is not None])
+
+
+def meetings(
+    store: Store, periods: Mapping[Who, Sequence[Period]], until: datetime
+) -> Iterator[tuple[str, str, str | None, datetime]]:
+    """Source, subject, other and time of events in periods of their subjects that target or answer another.
+
+    A store that is not in SQL may return events outside the periods too.
+    """
+    if not isinstance(store, Sql):
+        events = store.columns(periods, until=until)
+        authors = {(source, name): who for source, name, who in events.values("source", "id", "subject")}
+        rows = events.values("source", "subject", "target", "reply_to", "at")
+        for source, subject, target, reply_to, at in rows:
+            for other in {target, authors.get((source, reply_to))}:
+                yield source, subject, other, at
+        return
+    query = """SELECT e.target, u.name, e.at_us FROM events e
+      LEFT JOIN events r ON r.source = e.source AND r.id = e.reply_to AND r.at_us <= :until
+      LEFT JOIN subjects u ON u.key = r.subject
+      WHERE e.subject = :key AND e.at_us >= :low AND e.at_us <= :high AND e.at_us <= :until
+        AND (e.target IS NOT NULL OR e.reply_to IS NOT NULL)"""
+    with store.reading() as connection:
+        for who, some in periods.items():
+            key = _key_of(connection, who)
+            for low, high in some:
+                values = {"key": key, "low": low, "high": high, "until": micros(until)}
+                for target, author, at in run(connection, query, **values).all():
+                    for other in {target, author}:
+                        yield *who, other, moment(at)
 
 
 def _key_of(connection: Connection, who: Who) -> int:

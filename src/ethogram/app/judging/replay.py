@@ -17,7 +17,8 @@ from ...patterns.library import Library, places_of
 from ...store.records import Store, Who
 from ..analyze import overlaid_patterns
 from ..stored_events import IN_MEMORY, chunks
-from ..sweep import SweepJob, reaches_others
+from ..sweep import SweepJob
+from ..sweep_contagion import reaches_others
 
 Overlay = Mapping[str, float]
 Chunks = Callable[[], Iterable[Sequence[Event]]]
@@ -61,7 +62,7 @@ def stored_chunks(
 
     def measure() -> Iterator[Sequence[Event]]:
         job = SweepJob.of(store, library, settings, as_of)
-        copies = job.copies(rows)
+        copies, _ = job.copies(rows)
         for piece in [rows] if is_joint else chunks(rows):
             yield job.events_of(piece, copies)
 
