@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 MOST_EVENTS = 20_000
-MOST_SUBJECTS = 500
+MOST_SUBJECTS = 10_000
 """Events and subjects in one chunk: that much is in memory at once."""
 IN_MEMORY = 1500
 """Bytes of an event from a store, about."""

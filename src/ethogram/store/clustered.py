@@ -27,6 +27,8 @@ LAST = 2**63 - 1
 """The latest time a row can have."""
 MANY, MOST = 1_000, 100_000
 """Events of a block."""
+WORTH = 16
+"""A block is read for at least one in so many of its events: a row takes that much longer than one in it."""
 MOVED = 10
 """A block is written where at least one in so many of its events was in none that counts."""
 
@@ -147,7 +149,7 @@ def _from_blocks(connection: Connection, wanted: Subjects, limit: int) -> Iterat
                 in_block.setdefault(block, []).append(subject)
     for block, keys in sorted(in_block.items()):
         size = run(connection, "SELECT events FROM blocks WHERE number = :n", n=block).scalar()
-        if 2 * sum(wanted[key].events for key in keys) < size:
+        if WORTH * sum(wanted[key].events for key in keys) < size:
             continue
         columns = decode_block(run(connection, "SELECT data FROM blocks WHERE number = :n", n=block).scalar())
         chosen = np.isin(columns.numbers["subject"], keys) & (columns.numbers["at_us"] <= limit)

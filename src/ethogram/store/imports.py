@@ -84,7 +84,7 @@ class Imports(Sql):
         """Stage a batch, and its state in the same commit; return the import and the skipped clashes."""
         received = None if received_at is None else micros(received_at)
         rows = [row_of(of.number, item, keep_text, received) for item in batch]
-        with self.writing() as connection:
+        with self.writing(rows=of.staged) as connection:
             repeated, clashes = stage_rows(connection, of.number, batch, rows, skip_clashes=skip_clashes)
             more = """UPDATE imports SET staged = staged + :staged, repeated = repeated + :repeated,
                 state = :state WHERE number = :number"""
@@ -106,7 +106,7 @@ class Imports(Sql):
     ) -> Added:
         """Make an import visible. `kinds`: source -> signal -> kind."""
         known = "INSERT INTO files VALUES (:options, :hash, :events, :at) ON CONFLICT DO NOTHING"
-        with self.writing() as connection:
+        with self.writing(rows=of.staged) as connection:
             moved = move(connection, of.number, skip_clashes=skip_clashes)
             _save_kinds(connection, kinds)
             for name, count in files.items():

@@ -155,7 +155,7 @@ class PostgresStore(SqlStore):
                 yield connection
 
     @contextmanager
-    def writing(self, *, wait: bool = True) -> Iterator[Connection]:
+    def writing(self, *, wait: bool = True, rows: int = 0) -> Iterator[Connection]:
         with self.named_errors(), self.engine.connect() as connection, connection.begin():
             if wait:
                 self._take_turn(connection)

@@ -45,8 +45,8 @@ class Sql:
         """A transaction that sees nothing written meanwhile."""
         raise NotImplementedError
 
-    def writing(self, *, wait: bool = True) -> AbstractContextManager[Connection]:
-        """A transaction that writes all or nothing, while nobody else writes.
+    def writing(self, *, wait: bool = True, rows: int = 0) -> AbstractContextManager[Connection]:
+        """A transaction that writes all or nothing, while nobody else writes; about so many `rows`.
 
         EthogramError where somebody else is writing, and does not finish in time; at once unless `wait`.
         """

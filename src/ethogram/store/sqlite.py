@@ -22,10 +22,12 @@ from .sql_store import SqlStore
 
 BUSY = 30_000
 """Milliseconds to wait for another writer."""
+CACHE, MOST_CACHE = 16_384, 262_144
+"""KiB of pages in memory, and in a large import."""
 SYNCHRONOUS = ("normal", "full")
 PRAGMAS = (
     "foreign_keys = ON",
-    "cache_size = -16384",
+    f"cache_size = -{CACHE}",
     "secure_delete = OFF",
     # The commit that fills the log waits for the disk: seldom, and whoever writes all day calls `settle`.
     "wal_autocheckpoint = 10000",
@@ -72,10 +74,12 @@ class SQLiteStore(SqlStore):
             yield connection
 
     @contextmanager
-    def writing(self, *, wait: bool = True) -> Iterator[Connection]:
+    def writing(self, *, wait: bool = True, rows: int = 0) -> Iterator[Connection]:
         with self.named_errors(), self.engine.connect() as opened:
             connection = opened.execution_options(writes=True)
             driver(connection).execute(f"PRAGMA busy_timeout = {BUSY if wait else 0}")
+            # Where indexes do not fit, each row reads and writes pages of its own. 64 bytes for a row.
+            driver(connection).execute(f"PRAGMA cache_size = -{min(MOST_CACHE, max(CACHE, rows // 16))}")
             with connection.begin():
                 yield connection
 

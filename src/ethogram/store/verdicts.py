@@ -126,8 +126,9 @@ def save_detection(connection: Connection, change: str, swept: SweptDetection, a
     row = {name: values[name] for name in ("state", "severity", "version", "confidence")}
     row |= {"detection": detection.id, "change": change, "as_of_us": as_of_us}
     # The column `told` is 1 where nothing is left to report.
-    is_reported = int(swept.part or detection.status == "shadow")
-    connection.execute(schema.changes.insert().values(told=is_reported, **row))
+    row["told"] = int(swept.part or detection.status == "shadow")
+    names = ", ".join(f":{name}" for name in row)
+    run(connection, f"INSERT INTO changes ({', '.join(row)}) VALUES ({names})", **row)
 
 
 class Verdicts(Sql):
