@@ -1,4 +1,4 @@
-"""`ethogram store init`, or `graph init`: prepare a graph in Neo4j."""
+"""`ethogram graph init`: prepare a graph in Neo4j."""
 
 from __future__ import annotations
 

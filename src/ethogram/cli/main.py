@@ -102,7 +102,6 @@ COMMANDS: Mapping[str, Mapping[str, Target]] = {
         "store": Group(
             "Import events, ask about subjects, copy, export and purge.",
             import_="store:import_files",
-            init="graph:init",
             info="store:info",
             risk="risk:risk",
             subject="risk:subject",
@@ -117,6 +116,7 @@ COMMANDS: Mapping[str, Mapping[str, Target]] = {
             export_subject="store:export_subject",
             purge="store:purge",
         ),
+        "graph": Group("Prepare a graph in Neo4j.", init="graph:init"),
     },
     "Judge": {
         "verdict": "verdict:verdict",
@@ -144,7 +144,7 @@ COMMANDS: Mapping[str, Mapping[str, Target]] = {
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; the exit code (see cli/errors.py). `argv` defaults to the command line's."""
     args = list(sys.argv[1:] if argv is None else argv)
-    return run(build_app, "ethogram", ["store", "init", *args[2:]] if args[:2] == ["graph", "init"] else args)
+    return run(build_app, "ethogram", args)
 
 
 def run(build: Callable[[], click.Command], name: str, args: list[str]) -> int:
