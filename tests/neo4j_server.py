@@ -25,6 +25,8 @@ LAUNCHER = Path(__file__).parent / "java" / "Launcher.java"
 BUILD = Path(__file__).parents[1] / "build"
 CLASSPATH = BUILD / "neo4j.classpath"
 NO_NEO4J = "no Neo4j: tools/servers.sh fetches it with Java and Maven, or ETHOGRAM_TEST_NEO4J names one"
+JVM = ("-Xmx700m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
+"""Soon ready, and small."""
 STARTING = 120
 """Seconds that a server may take to start."""
 FETCHING = 400
@@ -94,7 +96,7 @@ class Neo4jServer:
         self.folder.mkdir(parents=True, exist_ok=True)
         log = self.folder / "log"
         command = [
-            java() or "java", "-Xmx700m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1",
+            java() or "java", *JVM,
             "-cp", CLASSPATH.read_text(), str(LAUNCHER), str(self.folder / "data"), str(self.port),
         ]  # fmt: skip
         with log.open("wb") as output:

@@ -117,9 +117,9 @@ def _users_with(embedder: str) -> Make:
     return lambda name: make(name, "user")
 
 
-def write(page: Path, section: str, told: Iterable[str]) -> None:
+def write(page: Path, section: str, told: Iterable[str], by: str = "benchmarks/quality/page.py") -> None:
     """Put a section between its marks, and leave the rest of the page as it is."""
-    start, end = f"<!-- {section}: written by benchmarks/quality/page.py -->", f"<!-- end of {section} -->"
+    start, end = f"<!-- {section}: written by {by} -->", f"<!-- end of {section} -->"
     before, found, rest = page.read_text("utf-8").partition(start)
     _, closed, after = rest.partition(end)
     if not found or not closed:

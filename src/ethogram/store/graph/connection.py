@@ -92,7 +92,7 @@ def named_errors(url: str) -> Iterator[None]:
     except Neo4jError as error:
         code = error.code or ""
         hint = _HINTS.get(code) or (_BROKEN if code.startswith("Neo.DatabaseError.") else "")
-        raise EthogramError(f"{url}: {_first_line(error.message or error)}{hint}") from error
+        raise EthogramError(f"{url}: {_first_line(error.message or error).rstrip('.')}{hint}") from error
     except DriverError as error:
         raise EthogramError(f"{url}: {_first_line(error)}") from error
 
@@ -100,6 +100,8 @@ def named_errors(url: str) -> Iterator[None]:
 _LOGIN = "expected neo4j://USER:PASSWORD@HOST:PORT, with @ : / in a password as %40 %3A %2F"
 _BROKEN = "; nothing was changed: look at the server's log and disk, restart it and run this again"
 _HINTS = {
+    "Neo.ClientError.Security.CredentialsExpired": " until its password is changed: `ALTER CURRENT USER SET "
+    "PASSWORD FROM 'old' TO 'new'` on the database system",
     "Neo.ClientError.Security.Forbidden": "; the user needs the right to do this",
     "Neo.ClientError.Database.DatabaseNotFound": "; name an existing one at the end of the URL",
     "Neo.TransientError.General.MemoryPoolOutOfMemoryError": "; raise dbms.memory.transaction.total.max",
