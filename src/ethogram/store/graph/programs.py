@@ -159,13 +159,16 @@ class _Writer:
         gathered = [f"WITH source, {', '.join(keys)}, collect(event) AS events"]
         if any(measure.window.over_subject for measure in self.measures):
             present = " AND ".join(membership or ["true"])
-            known = " AND ".join(f"{key} IS NOT NULL" for key in keys)
-            by_key = ", ".join(f"own[place].{key} AS {key}" for key in keys)
+            known = " AND ".join(f"e.{key} IS NOT NULL" for key in keys)
+            values = f"[{', '.join(f'e.{key}' for key in keys)}]"
+            named = ", ".join(f"key[{n}] AS {key}" for n, key in enumerate(keys))
+            same = " AND ".join(f"own[place].{key} = key[{n}]" for n, key in enumerate(keys))
+            # Not grouped by place: the server counts a list in each row that has it.
             gathered = [
                 "WITH source, m.subject AS subject, collect(event) AS own",
-                "UNWIND range(0, size(own) - 1) AS place",
-                f"WITH source, own, place, {by_key} WHERE {known}",
-                f"WITH source, {', '.join(keys)}, head(collect(own)) AS own, collect(place) AS places",
+                "UNWIND reduce(keys = [], e IN own |",
+                f"  CASE WHEN {known} AND NOT {values} IN keys THEN keys + [{values}] ELSE keys END) AS key",
+                f"WITH source, own, {named}, [place IN range(0, size(own) - 1) WHERE {same}] AS places",
                 "WITH *, [place IN places | own[place]] AS events",
             ]
         own = [f"{key}: {self._key(name)}" for name, key in zip(self.program.group_by, keys, strict=True)]
