@@ -82,7 +82,7 @@ def started_servers(folder: Path) -> Iterator[list[str]]:
     # The tests do without what a server does for the day its power fails.
     durable = {"fsync": "on", "full_page_writes": "on", "autovacuum": "on", "shared_buffers": "256MB"}
     servers.SETTINGS.update(durable)
-    neo4j.JVM = ("-Xmx1500m",)
+    vars(neo4j)["JVM"] = ("-Xmx1500m",)
     folder.chmod(0o711)
     addresses = []
     with ExitStack() as stack:

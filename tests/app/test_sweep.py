@@ -339,7 +339,7 @@ def test_sweeps_over_signals_that_depend_on_others_end_where_a_new_store_does(
             "id": str(number),
             "subject": rng.choice("abcdef"),
             "target": rng.choice("xyz"),
-            "text": f"buy this {rng.choice(['coin', 'house', 'boat'])} today before all of them are gone for ever",
+            "text": f"buy this {rng.choice(['coin', 'house', 'boat'])} today, before all of them are gone",
             "at": (datetime(2026, 1, 1, tzinfo=UTC) + timedelta(seconds=rng.randrange(900))).isoformat(),
         }
         for number in range(40)

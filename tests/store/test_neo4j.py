@@ -292,6 +292,13 @@ def test_what_cypher_cannot_say_is_read_out_and_named(store):
     assert {item.pattern for item in store.detections()} >= {"love_bombing"}
 
 
+def test_long_histories_fit_into_the_memory_of_a_query(store):
+    """`love_bombing` compares an event with all of the subject's, whatever their target."""
+    store.add([item for subject in "ab" for item in calm(1_500, subject)])
+    _, done = swept(store, ["love_bombing"], inside=True)
+    assert (done.events, done.changes, done.outside) == (3_000, (), {})
+
+
 def test_inside_needs_a_graph(new_store):
     with new_store("sqlite") as other, pytest.raises(BadUsage, match="--inside needs a store in Neo4j"):
         swept(other, ["love_bombing"], inside=True)

@@ -19,7 +19,7 @@ from ...models.detection import STANDING, base_pattern
 from ...models.verdict import VERDICTS
 from ...risk.verdicts import Item, item_of
 from ...store.records import Store, Who
-from ..sweep import reaches_others
+from ..sweep_contagion import reaches_others
 from .labels import BOOLEANS, table_rows
 from .replay import replayer, stored_chunks, variant
 from .risk import newest
