@@ -185,10 +185,15 @@ class PostgresStore(SqlStore):
         return is_ours
 
     def release(self, name: str) -> None:
-        """End the connection that holds the lock of a name."""
+        """Give the lock of a name back, and end the connection that holds it.
+
+        The end alone would do, but a busy server notices it only after a while.
+        """
         connection = self._claims.pop(name, None)
         if connection is not None:
-            with suppress(OperationalError):  # the server has released it then
+            with suppress(OperationalError, connection.dialect.loaded_dbapi.Error):  # it has released it then
+                run(connection, "SELECT pg_advisory_unlock(:key)", key=lock_key(self.schema, name))
+            with suppress(OperationalError):
                 connection.invalidate()
                 connection.close()
 
