@@ -454,7 +454,7 @@ def test_a_user_without_the_right_to_write_is_told(store):
             code="Neo.ClientError.Security.Forbidden", message="Create node is not allowed for user 'ann'."
         )
 
-    with pytest.raises(EthogramError, match=r"not allowed for user 'ann'\.; the user needs the right"):
+    with pytest.raises(EthogramError, match=r"not allowed for user 'ann'; the user needs the right"):
         store.write(refuse)
 
 
