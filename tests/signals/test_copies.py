@@ -102,22 +102,32 @@ TEXTS = st.sampled_from(
 )  # fmt: skip
 
 
-@given(st.lists(st.tuples(st.sampled_from("abc"), TEXTS), min_size=1, max_size=12), st.sampled_from([2, 99]))
+ROWS = st.tuples(
+    st.sampled_from("abc"),
+    TEXTS,
+    st.sampled_from(["message", "post"]),
+    st.sampled_from([{}, {"path": "a/b.py"}]),
+)
+BESIDE_A_SCORE = ["request_size", "request_made", "accused", "other_complied"]
+
+
+@given(st.lists(ROWS, min_size=1, max_size=12), st.sampled_from([2, 99]), st.sampled_from([None, 0.5]))
 def test_columns_have_the_readings_that_events_get_in_turn(
-    said: list[tuple[str, str | None]], most: int
+    said: list[tuple[str, str | None, str, dict[str, str]]], most: int, score: float | None
 ) -> None:
-    names = ["copied_by", "length", "flags_manipulation", "flags_exploitation"]
+    names = ["copied_by", "length", "flags_manipulation", "flags_exploitation", "touched_path", "operation"]
+    names += BESIDE_A_SCORE
     reader = ColumnReader("input", Rules(Limits(), {}))
-    subjects, texts = zip(*said, strict=True)
-    reader.add_chunk(
-        len(said), None, {"subject": subjects, "text": texts, "kind": ["message"] * len(said)}, {}
-    )
+    fields = zip(("subject", "text", "kind", "attributes"), zip(*said, strict=True), strict=True)
+    readings = {} if score is None else {"manipulation": [score] * len(said)}
+    reader.add_chunk(len(said), None, {**dict(fields), "thread": ["t"] * len(said)}, readings)
     events, one_by_one, at_once = reader.columns(), Measurer(names), Measurer(names)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(measure, "MAX_TEXTS", most)
         patch.setattr(text_signals, "MAX_TEXTS", most)
         expected = list(map(one_by_one.measure, events))
         measured = events.mapped(at_once.measure, at_once.rows_about, at_once.at_once)
-    assert isinstance(measured, EventColumns)
+    # Signals that only scored messages have do not keep others from the columns.
+    assert isinstance(measured, EventColumns) or score is not None
     assert list(measured) == expected
     assert at_once.unmeasured == one_by_one.unmeasured

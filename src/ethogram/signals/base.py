@@ -103,6 +103,8 @@ class Signal:
     starts: tuple[str, ...] = ()
     """Readings of which a history must have one before the first value; until then the state is None. Empty:
     it needs none."""
+    beside: tuple[str, ...] = ()
+    """Readings of which an event must have one to have a value. Empty: it needs none."""
     keeps: str = ""
     """The name of its state: its own, or one shared by several signals, which then share their version."""
     together: Step | None = field(default=None, repr=False, compare=False)
@@ -169,15 +171,15 @@ def signal(
     needs: tuple[str, ...] = (),
     kinds: tuple[str, ...] | None = None,
     reads: tuple[str, ...] = (),
+    beside: tuple[str, ...] = (),
     summarize: Callable[..., Any] | None = None,
     at_once: AtOnce | None = None,
 ) -> Callable[[T], T]:
     """The decorator: registers a function or class as a signal and gives it back unchanged."""
 
     def decorate(made: T) -> T:
-        built = make(
-            made, name, range, cost, version, kinds, summarize, needs=needs, reads=reads, at_once=at_once
-        )
+        more = {"needs": needs, "reads": reads, "beside": beside, "at_once": at_once}
+        built = make(made, name, range, cost, version, kinds, summarize, **more)
         registry.signals.add(name, built)
         return made
 

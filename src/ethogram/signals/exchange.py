@@ -78,7 +78,7 @@ def _size(text: str) -> float | None:
     return LARGE if "large_request" in kinds else SMALL if "small_request" in kinds else PLAIN
 
 
-@signal("request_size", range=(0, 1), reads=("text",))
+@signal("request_size", range=(0, 1), reads=("text",), beside=(BESIDE,))
 def request_size(event: Event) -> float | None:
     """How much a message asks for: 0.2 a look or a vote, 0.4 other things, 0.8 money, access, secrets.
 
@@ -92,7 +92,7 @@ def request_size(event: Event) -> float | None:
     return _size(event.text)
 
 
-@signal("request_made", range=(0, 1), reads=("text",))
+@signal("request_made", range=(0, 1), reads=("text",), beside=(BESIDE,))
 def request_made(event: Event) -> float | None:
     """1.0 where a message that is scored for manipulation asks for something, else 0.0."""
     if event.text is None or BESIDE not in event.readings:
@@ -157,4 +157,4 @@ EXCHANGE: tuple[tuple[str, Range, str], ...] = (
         "1.0 where another did what the subject asked for in the thread since its event before.",
     ),
 )
-register_parts(_Exchange, EXCHANGE, reads=("text",))
+register_parts(_Exchange, EXCHANGE, reads=("text",), beside=(BESIDE,))

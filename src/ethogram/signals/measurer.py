@@ -226,14 +226,16 @@ class Measurer:
 
         Nothing is remembered of the events, which have readings of the `supplied` names.
         """
-        if any(signal.at_once is None or signal.name in supplied for signal in self.signals):
+        kinds = events.counts("kind").keys()
+        if not kinds.isdisjoint(STEPS):  # which may be without their texts
             return None
-        if not events.counts("kind").keys().isdisjoint(STEPS):  # which may be without their texts
+        signals = {signal.name: signal for kind in kinds for signal in self._of_kind(kind or "event", supplied)}
+        if any(signal.at_once is None or name in supplied for name, signal in signals.items()):
             return None
         values: dict[str, Sequence[Any]] = {}
-        for signal in self.signals:
-            if signal.at_once is not None and signal.name not in values:
-                names = {other.name for other in self.signals if other.at_once is signal.at_once}
+        for name, signal in signals.items():
+            if signal.at_once is not None and name not in values:
+                names = {own for own, other in signals.items() if other.at_once is signal.at_once}
                 values |= signal.at_once(events, names, values)
         for name, column in values.items():
             if Unmeasured in set(map(type, column)):
@@ -241,7 +243,7 @@ class Measurer:
                     if isinstance(value, Unmeasured):
                         self._count(name, value.reason)
                 values[name] = [None if isinstance(value, Unmeasured) else value for value in column]
-        return {signal.name: (values[signal.name], signal.scorer) for signal in self.signals}
+        return {name: (values[name], signal.scorer) for name, signal in signals.items()}
 
     def rows_about(
         self, fields: Mapping[str, Sequence[Any]], readings: Collection[str], count: int
@@ -272,15 +274,13 @@ class Measurer:
 
         For events that have no other fields and readings than these.
         """
-        known = {*readings, *(signal.name for signal in self.signals)}
         about: dict[str | None, list[tuple[frozenset[str], bool]]] = {}
         for kind in kinds:
             plain = kind in PLAIN
             about[kind] = list(
                 {
                     (frozenset(signal.reads if plain else ()), signal.scope == "thread")
-                    for signal in self._of_kind(kind or "event")
-                    if not signal.starts or not known.isdisjoint(signal.starts)
+                    for signal in self._of_kind(kind or "event", readings)
                     if signal.scope != "thread" or "thread" in fields
                     if not plain or not signal.reads or not set(signal.reads).isdisjoint(fields)
                 }
@@ -350,9 +350,17 @@ class Measurer:
             versions[CALLS] = CALLS_VERSION
         return versions
 
-    def _of_kind(self, kind: str) -> list[Signal]:
-        """The signals that have something to say about events of a kind."""
-        return [signal for signal in self.signals if signal.is_about(kind, self.options)]
+    def _of_kind(self, kind: str, readings: Collection[str] | None = None) -> list[Signal]:
+        """The signals that have something to say about events of a kind, all without other `readings`."""
+        about = [signal for signal in self.signals if signal.is_about(kind, self.options)]
+        if readings is None:
+            return about
+        known = {*readings, *(signal.name for signal in self.signals)}
+        return [
+            signal
+            for signal in about
+            if all(not wanted or not known.isdisjoint(wanted) for wanted in (signal.starts, signal.beside))
+        ]
 
     def _of_shape(self, shape: Shape) -> _OfShape:
         """The signals that have something to say about events with or without some fields."""

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 import posixpath
+from collections.abc import Mapping, Sequence, Set
 from functools import lru_cache
+from typing import TYPE_CHECKING, Any
 
 from ...models import Event
 from ...models.lazy_regex import Rule
@@ -13,6 +15,9 @@ from ..options import Options
 from .operations import DELETERS, IN_PLACE, WRITERS, operation_of
 from .shell_parser import SimpleCommand, looks_like_path, simple_commands
 from .step import Call, Step, words
+
+if TYPE_CHECKING:
+    from ..base import EventFields
 
 MAX_PATHS = 6
 MAX_LENGTH = 160
@@ -132,17 +137,28 @@ def _cut(path: str) -> str:
     return path if len(path) <= MAX_LENGTH else f"{path[:60]}/…/{path[63 - MAX_LENGTH :]}"
 
 
-@signal("touched_path", range=None, version=2, reads=("attributes",), summarize=touched)
+def attribute_paths(events: EventFields, names: Set[str], known: object) -> Mapping[str, Sequence[Any]]:
+    """The path among the attributes of each event, none of which is a step."""
+    return {"touched_path": list(map(_attribute_path, events.values("attributes")))}
+
+
+@signal(
+    "touched_path", range=None, version=2, reads=("attributes",), summarize=touched, at_once=attribute_paths
+)
 def touched_path(event: Event, call: Call | None) -> str | None:
     """The path a step works on, from its attributes or its command; absent without one.
 
     The target of a copy or move, else the first path named.
     """
     if call is None:
-        path = event.attributes.get("path")
-        return path[:200] if isinstance(path, str) and path else None
+        return _attribute_path(event.attributes)
     step, paths, _ = call
     return paths[0][0] if step is not None and paths else None
+
+
+def _attribute_path(attributes: Mapping[str, Any]) -> str | None:
+    path = attributes.get("path")
+    return path[:200] if isinstance(path, str) and path else None
 
 
 @signal("directory", range=None, version=2, needs=("touched_path",), kinds=("action", "result"))
