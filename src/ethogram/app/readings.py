@@ -11,6 +11,7 @@ from hashlib import blake2b
 from .. import registry
 from ..config import Settings
 from ..ingest.batch import Drop, EventSequence, sequence_of
+from ..ingest.event_columns import EventColumns
 from ..ingest.reader import without_collection
 from ..language.ast import Attribute, Expr, Indicator, Signal
 from ..language.program import Program
@@ -39,13 +40,19 @@ def measured_events(
     Signals that are `known` were measured before.
     """
     measurer, events = measurer_of(programs, settings, known), sequence_of(events)
+    unmeasured: Counter[tuple[str, str]] = Counter()
     if not measurer.signals:
-        return events, {}
-    with without_collection():
-        measured = events.mapped(
-            lambda event: measurer.measure(without_steps(event)), measurer.rows_about, measurer.at_once
-        )
-    return measured, measurer.unmeasured
+        return events, unmeasured
+    whole = not isinstance(events, EventColumns)
+    for part in [measurer] if whole else measurer.parts(events.counts("kind"), events.reading_names()):
+        with without_collection():
+            events = events.mapped(
+                lambda event, part=part: part.measure(without_steps(event)),  # type: ignore[misc]
+                part.rows_about,
+                part.at_once,
+            )
+        unmeasured += part.unmeasured
+    return events, unmeasured
 
 
 def scored_events(

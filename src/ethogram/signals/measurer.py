@@ -219,6 +219,21 @@ class Measurer:
         if event.target is not None and (own := slots.get("target")):
             _keep_newest(self._targets, (source, event.target), own, MAX_TEXTS)
 
+    def parts(self, kinds: Collection[str | None], readings: Collection[str]) -> list[Measurer]:
+        """Measurers that together measure the same of an input: what can be measured at once, then the rest.
+
+        For events of these kinds, all without other `readings`.
+        """
+        names = {item.name for kind in kinds for item in self._of_kind(kind or "event", readings)}
+        signals = [item for item in self.signals if item.name in names]
+        first: dict[str, Signal] = {}
+        if not {*kinds}.intersection(STEPS):  # which may be without their texts
+            for item in signals:
+                if item.at_once is not None and first.keys() >= {*item.needs}:
+                    first[item.name] = item
+        rest = [item for item in signals if item.name not in first]
+        return [Measurer(options=self.options, signals=tuple(own)) for own in (first.values(), rest) if own]
+
     def at_once(
         self, events: EventFields, supplied: Collection[str]
     ) -> dict[str, tuple[Sequence[Any], str]] | None:
@@ -229,8 +244,13 @@ class Measurer:
         kinds = events.counts("kind").keys()
         if not kinds.isdisjoint(STEPS):  # which may be without their texts
             return None
-        signals = {signal.name: signal for kind in kinds for signal in self._of_kind(kind or "event", supplied)}
-        if any(signal.at_once is None or name in supplied for name, signal in signals.items()):
+        signals = {
+            signal.name: signal for kind in kinds for signal in self._of_kind(kind or "event", supplied)
+        }
+        if any(
+            signal.at_once is None or name in supplied or not signals.keys() >= {*signal.needs}
+            for name, signal in signals.items()
+        ):
             return None
         values: dict[str, Sequence[Any]] = {}
         for name, signal in signals.items():
