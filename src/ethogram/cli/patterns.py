@@ -87,8 +87,9 @@ def show(
 def show_cypher(library: Library, settings: Settings) -> None:
     """Print the query of each program of some patterns; BadUsage where Cypher cannot express one."""
     from ..app.sweep_inside import measured_signals
-    from ..store.graph.labels import check_labels, renamed
+    from ..store.graph.labels import renamed
     from ..store.graph.programs import Inexpressible, query_of
+    from ..store.graph.schema import check_labels
 
     labels = settings.graph["labels"]
     check_labels(labels)
