@@ -25,8 +25,8 @@ from ethogram.store import open_store
 from ethogram.store.graph import connection, moving
 from ethogram.store.graph import imports as graph_imports
 from ethogram.store.graph.connection import parse
-from ethogram.store.graph.labels import check_labels
 from ethogram.store.graph.programs import Inexpressible
+from ethogram.store.graph.schema import check_labels
 from ethogram.store.neo4j import Neo4jStore, open_graph
 from ethogram.store.records import Staged
 from ethogram.store.scores import Scored
@@ -146,7 +146,10 @@ def test_labels_of_another_design_are_chosen_once(url):
     [
         ({"Subject": "A`) DETACH DELETE (n"}, "expected letters, digits and underscores"),
         ({"Subjct": "Agent"}, "did you mean 'Subject'"),
-        ({"Subject": "Message"}, "two kinds have the same label"),
+        ({"Subject": "Message"}, "Message would be the name of Subject and of Message"),
+        ({"Subject": "agent", "Message": "AGENT"}, "AGENT would be the name of Subject and of Message"),
+        ({"Subject": "Source"}, "Source would be the name of Subject and of Source"),
+        ({"SENT": "SWEPT"}, "SWEPT would be the name of SENT and of SWEPT"),
     ],
 )
 def test_a_label_that_is_no_name_is_refused(labels, message):

@@ -60,10 +60,15 @@ class InsideSearch:
         return [row for row in chunk if row.who in matched], sum(who not in matched for who in unjudged)
 
 
+def measured_signals(program: Program) -> list[str]:
+    """The signals of a program that are measured from events when they are read, not stored."""
+    names = {*named(program.body, Signal), *named(program.body, Attribute), *program.group_by}
+    return [item.name for item in plan(names)]
+
+
 def _why_read(program: Program, untimed: bool) -> str:
     """Why the events of a program must be read; '' where the server finds its matches."""
-    names = {*named(program.body, Signal), *named(program.body, Attribute), *program.group_by}
-    if measured := [item.name for item in plan(names)]:
+    if measured := measured_signals(program):
         return f"{measured[0]} is measured from events"
     if untimed and program.timed_only:
         return "sources without times cannot be judged"

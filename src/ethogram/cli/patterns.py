@@ -86,8 +86,10 @@ def show(
 
 def show_cypher(library: Library, settings: Settings) -> None:
     """Print the query of each program of some patterns; BadUsage where Cypher cannot express one."""
-    from ..store.graph.labels import check_labels, renamed
+    from ..app.sweep_inside import measured_signals
+    from ..store.graph.labels import renamed
     from ..store.graph.programs import Inexpressible, query_of
+    from ..store.graph.schema import check_labels
 
     labels = settings.graph["labels"]
     check_labels(labels)
@@ -99,6 +101,9 @@ def show_cypher(library: Library, settings: Settings) -> None:
         except Inexpressible as error:
             raise BadUsage(f"{program.name} has no query in Cypher: {error}") from None
         write_line(f"// {program.title}: where it holds in sources with times")
+        if measured := measured_signals(program):
+            names = ", ".join(measured)
+            write_line(f"// Sees only stored readings of {names}; `ethogram sweep` measures them from events")
         write_line(f"{renamed(query.text, labels)};")
 
 

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from ...errors import BadUsage, EthogramError
+from ...errors import BadUsage, EthogramError, did_you_mean
+from ...models.constants import GRAPH_LABELS as LABELS
+from ...models.constants import GRAPH_TYPES as TYPES
 from .connection import Graph, Transaction, named_errors, unfinished_copy
-from .labels import check_labels, renamed
+from .labels import renamed
 
 VERSION = 1
+NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,63}")
 UNIQUE: dict[str, tuple[str, ...]] = {
     "Ethogram": ("name",),
     "Source": ("name",),
@@ -47,6 +51,23 @@ INDEXES: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("Verdict", ("detection",)),
     ("State", ("subject",)),
 )
+
+
+def check_labels(labels: Mapping[str, str]) -> None:
+    """Raise BadUsage where a name is not known, cannot be a label, or stands for something else too."""
+    for ours, name in labels.items():
+        if ours not in (*LABELS, *TYPES):
+            raise BadUsage(f"graph.labels: unknown name {ours!r:.60}{did_you_mean(ours, (*LABELS, *TYPES))}")
+        if not NAME.fullmatch(name):
+            raise BadUsage(
+                f"graph.labels: invalid label {name!r:.60}: expected letters, digits and underscores"
+            )
+    used: dict[str, str] = {}
+    for ours in dict.fromkeys((*LABELS, *TYPES, *UNIQUE, *(label for label, _ in INDEXES), "SWEPT")):
+        name = labels.get(ours, ours)
+        # Names of constraints are in lower case.
+        if (other := used.setdefault(name.lower(), ours)) != ours:
+            raise BadUsage(f"graph.labels: {name} would be the name of {other} and of {ours}: choose another")
 
 
 def statements(labels: Mapping[str, str]) -> dict[str, str]:
