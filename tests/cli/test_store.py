@@ -191,3 +191,30 @@ def test_an_analysis_through_a_store_needs_the_texts_of_runs(tmp_path, monkeypat
         asked = ("--store", f"{code}.db", "--patterns", "loop", "--fail-on", "low")
         run("analyze", "run.jsonl", *asked, *options, code=code)
     run("analyze", "run.jsonl", "--keep-text", code=2)
+
+
+def test_a_folder_is_refused_as_a_store(folder, capsys):
+    for args in (["store", "info"], ["store", "import", "a.jsonl"], ["sweep"]):
+        run(*args, "--store", "patterns", code=2)
+        expected = "patterns is a folder, not a store of events: expected the name of a file or a URL"
+        assert capsys.readouterr().err == f"ethogram: {expected}\n"
+
+
+@pytest.mark.parametrize(
+    ("args", "code", "answer"),
+    [
+        (["--subject", "nobody"], 2, "ethogram: no subject 'nobody' in the store\n"),
+        (["--subject", "anne"], 2, "ethogram: no subject 'anne' in the store; did you mean 'ann'?\n"),
+        (["--target", "boo"], 2, "ethogram: no target 'boo' in the store; did you mean 'bo'?\n"),
+        (["--target", "ann"], 0, "No event has the target ann.\n"),
+        (["--subject", "cy"], 0, "No event of cy has a target.\n"),
+        (["--target", "bo"], 0, "ann → bo: 2 events\n"),
+    ],
+)
+def test_who_says_which_name_is_unknown(folder, capsys, args, code, answer):
+    write_events(folder / "cy.jsonl", [{"id": "c", "subject": "cy", "at": "2026-01-01T12:00:00Z"}])
+    run("store", "import", "a.jsonl", "cy.jsonl", "--store", "s.db")
+    capsys.readouterr()
+    run("store", "who", *args, "--store", "s.db", code=code)
+    printed = capsys.readouterr()
+    assert (printed.err if code else printed.out) == answer

@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from statistics import median
 from typing import Annotated, Any
 
-from ..errors import BadUsage, MissingExtra, did_you_mean
+from ..errors import BadUsage, MissingExtra, NotFound, did_you_mean
 from ..evaluators.base import dimensions
 from ..fields import Amount, Count, Name, Ratio, RecordStruct, one_of
 from ..models import TRAITS, Detection, Event
@@ -124,7 +124,7 @@ def standing(store: Store, **which: Any) -> list[Detection]:
 
 
 def who(store: Store, subject: str | None = None, target: str | None = None) -> list[Tie]:
-    """Who did what to whom, most events first; `subject` and `target` select."""
+    """Who did what to whom, most events first; `subject` and `target` select, NotFound if unknown."""
     ties: dict[tuple[str, str, str], Tie] = {}
     for row in store.links(subject, target):
         tie = ties.setdefault(row[:3], Tie(*row[:3], 0, {}, {}, row.first_at, row.last_at))
@@ -138,7 +138,17 @@ def who(store: Store, subject: str | None = None, target: str | None = None) -> 
         place = (item.source, item.subject, item.target)
         tie = ties.setdefault(place, Tie(*place, 0, {}, {}, item.opened_at, item.held_at))
         tie.patterns[item.pattern] = tie.patterns.get(item.pattern, 0) + 1
+    if not ties:
+        _check_known(store, subject, target)
     return sorted(ties.values(), key=lambda tie: (-tie.events, tie.source, tie.subject, tie.target))
+
+
+def _check_known(store: Store, subject: str | None, target: str | None) -> None:
+    subjects = {row.name for row in (*store.subjects(), *store.detected_subjects())}
+    targets = subjects if target is None else subjects | {row.target for row in store.links()}
+    for role, name, known in (("subject", subject, subjects), ("target", target, targets)):
+        if name is not None and name not in known:
+            raise NotFound(f"no {role} {name!r:.80} in the store{did_you_mean(name, known)}")
 
 
 def alike(store: Store, subject: Who) -> list[Alike]:

@@ -42,7 +42,7 @@ def who(
     with open_store(store) as opened:
         o.note_all(opened, "who")
         ties = answer(opened, subject or None, target or None)
-    emit(ties, rendered("who", ties=ties), as_json=as_json)
+    emit(ties, rendered("who", ties=ties, subject=subject, target=target), as_json=as_json)
 
 
 def alike(

@@ -148,7 +148,7 @@ def _looks(
     if once:
         yield follower.look(o.now(), whole=True)
         return
-    changed, bad = time.monotonic(), None
+    changed, is_bad = time.monotonic(), False
     try:
         while interrupts.none():
             began = time.monotonic()
@@ -156,11 +156,12 @@ def _looks(
                 changed = began
                 try:
                     yield follower.look(o.now())
-                    bad = None
-                except BadEvents as error:
-                    bad = error  # perhaps a document that is being written
-            elif bad is not None and began - changed >= PATIENCE:
-                raise bad
+                    is_bad = False
+                except BadEvents:
+                    is_bad = True  # perhaps a document that is being written
+            elif is_bad and began - changed >= PATIENCE:
+                yield follower.look(o.now())  # raises, unless it may be read by now
+                is_bad = False
             elif idle is not None and began - changed >= idle:
                 yield follower.look(o.now(), whole=True)
                 return

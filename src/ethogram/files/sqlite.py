@@ -100,6 +100,9 @@ def is_new(path: str | os.PathLike[str]) -> bool:
 
 def check_kind(path: str | os.PathLike[str], schema: Schema) -> None:
     """Check that a file is of a kind, without changing it; BadUsage where it is something else."""
+    if os.path.isdir(path):
+        url = " or a URL" if "store" in schema.kind else ""
+        raise BadUsage(f"{path} is a folder, not a {schema.kind}: expected the name of a file{url}")
     header = read_header(path)
     if header is None:
         raise BadUsage(

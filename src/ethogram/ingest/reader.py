@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, nullcontext
 from datetime import datetime
 from pathlib import Path
+from stat import S_ISDIR, S_ISREG
 from typing import TYPE_CHECKING, Any, BinaryIO, TypedDict, TypeVar, Unpack
 
 from .. import registry
@@ -89,20 +90,23 @@ class InputFile:
 
 
 def find_files(paths: str | Path | Sequence[str | Path]) -> list[InputFile]:
-    """Return every file of these paths, sorted and each once; BadEvents where one is missing.
+    """Return every file of these paths, sorted and each once; BadEvents where one is missing or forbidden.
 
     Files count once by their real path, so that one named beside its own folder is not read twice.
     """
     files: list[InputFile] = []
-    missing: list[str] = []
+    faults: list[Fault] = []
     # A text is a path, not a sequence of letters: the first letter of '/data' would be all there is.
     for path in map(str, [paths] if isinstance(paths, (str, Path)) else paths):
-        if path == STDIN or _exists(path):
+        try:
             files.extend(_files_in(path))
-        else:
-            missing.append(InputFile(path, named=True).name)
-    if missing:
-        raise BadEvents([Fault(path, 0, 0, "no such file or folder") for path in missing])
+        except (FileNotFoundError, NotADirectoryError, ValueError):  # ValueError: a null byte in the name
+            faults.append(Fault(InputFile(path, named=True).name, 0, 0, "no such file or folder"))
+        except OSError as error:
+            place = InputFile(os.fsdecode(error.filename or path), named=True).name
+            faults.append(Fault(place, 0, 0, f"cannot be read: {error.strerror or error}"))
+    if faults:
+        raise BadEvents(faults)
     unique: dict[str, InputFile] = {}
     for file in sorted(files, key=lambda file: file.path):
         real = file.path if file.path == STDIN else os.path.realpath(file.path)
@@ -111,31 +115,30 @@ def find_files(paths: str | Path | Sequence[str | Path]) -> list[InputFile]:
     return list(unique.values())
 
 
-def _exists(path: str) -> bool:
-    try:
-        return Path(path).exists()
-    except (OSError, ValueError):  # a name too long, or with a null byte in it
-        return False
-
-
 def _files_in(path: str) -> Iterator[InputFile]:
-    if path == STDIN or not Path(path).is_dir():
-        yield InputFile(path, named=True, size=_size(path))
+    """The files of a path; OSError where there is none, or a folder may not be read."""
+    status = None if path == STDIN else os.stat(path)  # noqa: PTH116 (a Path would change './a' to 'a')
+    if status is None or not S_ISDIR(status.st_mode):
+        yield InputFile(path, named=True, size=0 if status is None else status.st_size)
         return
-    for folder, folders, names in os.walk(path):
+    for folder, folders, names in os.walk(path, onerror=_refuse):
         folders[:] = [name for name in folders if not name.startswith(".")]
         for name in names:
             full = os.path.join(folder, name)  # noqa: PTH118 (a Path would change './a' to 'a')
+            try:
+                status = os.stat(full)  # noqa: PTH116
+            except OSError as error:
+                _refuse(error)
+                continue
             # Only regular files: a named pipe in a folder would wait for ever.
-            if not name.startswith(".") and Path(full).is_file():
-                yield InputFile(full, named=False, size=_size(full))
+            if not name.startswith(".") and S_ISREG(status.st_mode):
+                yield InputFile(full, named=False, size=status.st_size)
 
 
-def _size(path: str) -> int:
-    try:
-        return Path(path).stat().st_size if path != STDIN else 0
-    except OSError:
-        return 0
+def _refuse(error: OSError) -> None:
+    """Raise what is forbidden; other errors are links to nothing, and what was just removed."""
+    if isinstance(error, PermissionError):
+        raise error
 
 
 def _unpacked_size(file: InputFile) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import marshal
+import os
 from array import array
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -390,7 +391,7 @@ class OnDisk(Gathered):
 
 def open_buckets(path: str | Path) -> OnDisk | None:
     """Return the events of a folder of Parquet buckets, None where the path is something else."""
-    if not Path(path, MANIFEST).is_file():
+    if not os.path.isfile(Path(path, MANIFEST)):  # noqa: PTH113 (False where that is forbidden to know)
         return None
     from .parquet_buckets import ParquetBuckets
 

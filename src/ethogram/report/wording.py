@@ -62,11 +62,18 @@ def inert(text: str) -> str:
 def plural(n: int, noun: str) -> str:
     """A number with its noun.
 
-    >>> plural(1, "event"), plural(1200, "history"), plural(2, "person")
-    ('1 event', '1,200 histories', '2 people')
+    >>> plural(1, "event"), plural(1200, "history"), plural(2, "person"), plural(3, "day")
+    ('1 event', '1,200 histories', '2 people', '3 days')
     """
-    many = "people" if noun == "person" else noun[:-1] + "ies" if noun.endswith("y") else noun + "s"
-    return f"{n:,} {noun if n == 1 else many}"
+    return f"{n:,} {noun if n == 1 else _many(noun)}"
+
+
+def _many(noun: str) -> str:
+    if noun == "person":
+        return "people"
+    if noun.endswith("y") and noun[-2:-1] not in "aeiou":
+        return noun[:-1] + "ies"
+    return noun + ("es" if noun.endswith(("s", "x", "ch", "sh")) else "s")
 
 
 def aligned(rows: Sequence[Sequence[str]]) -> Iterator[str]:

@@ -11,11 +11,12 @@ import json
 import os
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
+from errno import EACCES
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from ...config import Settings
-from ...errors import BadEvents
+from ...errors import BadEvents, Fault
 from ...ingest import Batch, Limits, OnDisk
 from ...ingest.collector import latest_time
 from ...ingest.reader import InputFile, find_files, gather_events
@@ -95,7 +96,11 @@ class Follower:
         self._told: dict[str, Detection] = {}
         self._newest: datetime | None = None
         self._lost_before: int | None = None
-        find_files(self._paths)  # BadEvents where one is missing from the start
+        # BadEvents where one is missing or may not be read from the start.
+        denied = [file.name for file in find_files(self._paths) if not os.access(file.path, os.R_OK)]
+        if denied:
+            why = f"cannot be read: {os.strerror(EACCES)}"
+            raise BadEvents([Fault(name, 0, 0, why) for name in denied])
 
     def has_changed(self) -> bool:
         """Whether a file has changed, come or gone since the last look."""
@@ -223,14 +228,18 @@ def _stamps(files: Sequence[InputFile], known: Mapping[str, Stamp]) -> dict[str,
     """The stamps of files by path; the head of each as far as it was read for the known one."""
     stamps: dict[str, Stamp] = {}
     for file in files:
+        before = known.get(file.path)
         try:
-            with open(file.path, "rb") as content:
-                status = os.fstat(content.fileno())
-                before = known.get(file.path)
-                start = min(HEAD, status.st_size) if before is None else before.start
-                head = hashlib.blake2b(content.read(start), digest_size=16).digest()
+            if not os.access(file.path, os.R_OK):
+                status, start, first = os.stat(file.path), 0, b""  # noqa: PTH116 (the reader says what is wrong)
+            else:
+                with open(file.path, "rb") as content:
+                    status = os.fstat(content.fileno())
+                    start = min(HEAD, status.st_size) if before is None else before.start
+                    first = content.read(start)
         except OSError:
             continue  # gone since it was found
+        head = hashlib.blake2b(first, digest_size=16).digest()
         stamps[file.path] = Stamp(*_status(status), head, start)
     return stamps
 
@@ -252,6 +261,8 @@ def _moved_to(path: str, old: Stamp) -> str | None:
 def _whole_lines(file: InputFile) -> int:
     """How many bytes are whole lines; all, where the last one is a whole JSON value without an end."""
     size = file.size
+    if not os.access(file.path, os.R_OK):
+        return size
     with open(file.path, "rb") as content:
         if content.read(2) == GZIP or file.path.endswith(".parquet"):
             return size
