@@ -565,6 +565,7 @@ def test_scores_are_kept_side_by_side_and_the_wanted_one_is_read(store):
         assert store.add_scores([Scored(given, readings)]) == 1
     assert store.add_scores([Scored(event("none", 9, text="?"), by["x@1"])]) == 0
     assert store.scored_by("x@1") == {("input", "a")}
+    assert (store.measured("manipulation"), store.measured("risk")) == (True, False)
     assert store.has_texts()
     for scorers, value in (({}, 0.1), ({"*": "x@1"}, 0.5), ({"manipulation": "y@1"}, 0.7)):
         for events in (store.events(scorers=scorers), store.columns(scorers=scorers)):

@@ -19,6 +19,7 @@ from ..language.requirements import required_signals
 from ..language.visitor import named, once_each
 from ..models import INPUT_SCORER, Event, Reading, Value, is_evaluated, stable_hash
 from ..signals import Measurer, Options, plan
+from ..signals import Signal as Measure
 from ..signals.base import Unmeasured
 from ..store.rows import MARK, NOT_KEPT, STEPS, bare_attributes
 
@@ -173,19 +174,9 @@ def reads_all(programs: Iterable[Program]) -> bool:
     return any(item.scope in OF_ALL for item in plan(needed(programs)))
 
 
-def reads_text(program: Program) -> bool:
-    """Whether a signal of ours that a program names compares or counts what was said."""
-    return any(item.scope == "text" for item in plan(names_used(program)))
-
-
 def reads_targets(programs: Iterable[Program]) -> bool:
     """Whether a signal of ours that a program names counts who acts on a target."""
     return any(item.scope == "target" for item in plan(needed(programs)))
-
-
-def reads_steps(program: Program) -> bool:
-    """Whether a signal of ours that a program names reads the calls of a run and what they gave."""
-    return any(item.kinds is not None and "result" in item.kinds for item in plan(names_used(program)))
 
 
 def without_steps(event: Event) -> Event:
@@ -196,13 +187,6 @@ def without_steps(event: Event) -> Event:
     if event.kind in STEPS and MARK in event.attributes:
         return replace(event, kind=f"{event.kind}{NOT_KEPT}")
     return event
-
-
-def has_bare_steps(events: EventSequence) -> bool:
-    """Whether a call or result is without its texts, and without readings that came with it."""
-    bare = {kind for kind in events.counts("kind") if kind and kind.endswith(NOT_KEPT)}
-    kinds = enumerate(events.values("kind")) if bare else ()
-    return any(not events[row].readings for row, kind in kinds if kind in bare)
 
 
 # One scorer per signal and run: readings by others are absent, and counted.
@@ -256,6 +240,19 @@ def lone_scorer(
 TextSignals = Callable[[Event], tuple[Reading, ...]]
 
 
+def is_of_one_event(item: Measure) -> bool:
+    """Whether a signal depends on one event alone."""
+    return item.scope is None and not item.needs
+
+
+def bare_event(event: Event) -> Event | None:
+    """The event as signals see it without its texts; None where it has none."""
+    attributes = bare_attributes(event.kind, event.attributes)
+    if event.text is None and attributes is event.attributes:
+        return None
+    return without_steps(replace(event, text=None, attributes=attributes))
+
+
 def text_signals(settings: Settings, *, keep_text: bool) -> TextSignals | None:
     """What measures a text before it is left out; None where texts are kept.
 
@@ -264,14 +261,12 @@ def text_signals(settings: Settings, *, keep_text: bool) -> TextSignals | None:
     """
     if keep_text:
         return None
-    signals = [item for item in plan(registry.signals.names()) if item.scope is None and not item.needs]
+    signals = [item for item in plan(registry.signals.names()) if is_of_one_event(item)]
     options = Options.of(settings)
 
     def measure(event: Event) -> tuple[Reading, ...]:
-        kept = bare_attributes(event.kind, event.attributes)
-        if event.text is None and kept is event.attributes:
+        if (bare := bare_event(event)) is None:
             return ()
-        bare = without_steps(replace(event, text=None, attributes=kept))
         found = []
         for signal in signals:
             value = signal.value(event, options)

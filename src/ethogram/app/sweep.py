@@ -26,16 +26,14 @@ from ..signals import Options, plan
 from ..store import open_store
 from ..store.records import Change, Held, Store, SubjectRow, Swept, SweptDetection, Who
 from .changes import compare
+from .lost_texts import Lost, bare_events, lost_in, without_texts
 from .readings import (
     Copies,
     Marks,
     are_ours,
-    has_bare_steps,
     needed,
     reads_all,
-    reads_steps,
     reads_targets,
-    reads_text,
     said_again,
     scored_events,
 )
@@ -260,7 +258,7 @@ def _sweep(
     touched, copies, marks = _with_others(job, touched, min_events, clock)
     changed = _changed(job, touched, clock)
     done = events = lacking = 0
-    bare_runs = False
+    bare = Lost()
     pieces = list(chunks(touched))
     if jobs is None:
         many = sum(item.events for item in touched) >= MANY_EVENTS and are_ours(job.programs)
@@ -269,7 +267,7 @@ def _sweep(
     alone = here.alone
     search = InsideSearch(store, alone, as_of, job.settings.scorers) if inside else None
     for chunk, read, unjudged, found in _looked_at(here, pieces, search, jobs):
-        bare_runs = bare_runs or found.bare_runs
+        bare |= found.bare
         saved = store.detections(
             subjects=[item.who for item in chunk], patterns=[program.name for program in alone]
         )
@@ -288,18 +286,13 @@ def _sweep(
         rows = [(*who, mark) for who, mark in sorted(marks.items())]
         store.save_state(MARKS, job.selection, json.dumps(rows).encode(), clock())
     store.close_sweep(job.selection, job.versions, as_of, clock())
-    chosen = [program for program in job.programs if job.library.is_chosen(program)]
-    blind = {item.name for item in chosen if reads_text(item)}
-    if blind and any(event.text for event in store.events(until=as_of, ordered=False, with_text=True)):
-        blind = set()
-    blind |= {item.name for item in chosen if bare_runs and reads_steps(item)}
     return Sweep(
         as_of,
         tuple(store.unreported()),
         done,
         events,
         lacking,
-        without_text=tuple(sorted(blind)),
+        without_text=without_texts(job.library, lost_in(store, bare)),
         outside={} if search is None else search.outside,
     )
 
@@ -368,7 +361,7 @@ class ChunkResult:
     insufficient: int
     events: int
     due: dict[Who, int]
-    bare_runs: bool
+    bare: Lost
 
 
 def look_at_chunk(job: ChunkJob, chunk: Sequence[SubjectRow]) -> ChunkResult:
@@ -376,9 +369,7 @@ def look_at_chunk(job: ChunkJob, chunk: Sequence[SubjectRow]) -> ChunkResult:
     seen = events_of(job, job.store or _opened(job.address), chunk)
     result = find(job.alone, seen, as_of=job.as_of)
     due = next_due(job.alone, seen, job.as_of, CAP)
-    return ChunkResult(
-        result.detections, len(result.insufficient), len(seen), due, bare_runs=has_bare_steps(seen)
-    )
+    return ChunkResult(result.detections, len(result.insufficient), len(seen), due, bare_events(seen))
 
 
 def _looked_at(

@@ -16,6 +16,7 @@ from ..app.run_record import Run
 from ..app.runs import run_report
 from ..errors import BadUsage
 from ..ingest import Gathered
+from ..models.detection import base_pattern
 from ..patterns.library import Library
 from ..report.wording import plural, printable
 from . import options as o
@@ -130,23 +131,14 @@ def analyze(
 
 
 def without_text(store: str, library: Library, analysis: Analysis, gathered: Gathered) -> list[str]:
-    """The patterns without a detection that read messages or steps of runs, where the store keeps no text."""
-    from ..app.readings import reads_steps, reads_text
+    """The patterns without a detection that cannot be judged, since the store left texts out."""
+    from ..app.lost_texts import bare_events, lost_in, without_texts
     from ..store import open_store
 
     with open_store(store) as opened:
-        if opened.has_texts():
-            return []
-    quiet = {item.pattern for item in analysis.checked if not item.detections}
-    kinds = {str(kind) for kind in gathered.events.counts("kind")}
-    # Kinds of steps whose texts were not kept have an ending.
-    speaks = {kind for kind in kinds if not kind.startswith(("action", "result", "usage"))}
-    acts = any(kind.startswith("action") for kind in kinds)
-    return sorted(
-        program.name
-        for program in library.programs
-        if program.name in quiet and ((acts and reads_steps(program)) or (speaks and reads_text(program)))
-    )
+        lost = lost_in(opened, bare_events(gathered.events))
+    matched = {base_pattern(item.pattern) for item in analysis.checked if item.detections}
+    return [name for name in without_texts(library, lost) if name not in matched]
 
 
 def chosen_formats(

@@ -7,7 +7,7 @@ from functools import reduce
 from . import ast
 from .ast import Expr
 from .program import Program, SequenceProgram, ThresholdProgram
-from .visitor import children, once_each
+from .visitor import children, expressions, once_each
 
 _ABSENT_WITHOUT = {
     *("mean", "min", "max", "std", "median", "share", "newest", "oldest"),
@@ -27,6 +27,21 @@ def required_signals(program: Program) -> frozenset[str]:
             return required(when)
         case _:
             return frozenset()
+
+
+@once_each
+def wanted_signals(program: Program) -> frozenset[str]:
+    """Signals whose absence may hide a match: those of the shape that nothing stands in for."""
+    body = program.body
+    outer = expressions(body.places if isinstance(body, SequenceProgram) else body)
+    return frozenset[str]().union(*map(_wanted, outer))
+
+
+def _wanted(expr: Expr) -> frozenset[str]:
+    if isinstance(expr, ast.Known | ast.OrElse):
+        return frozenset()
+    own = frozenset({expr.name} if isinstance(expr, ast.Signal) else ())
+    return own.union(*map(_wanted, children(expr)))
 
 
 def required(expr: Expr) -> frozenset[str]:

@@ -38,7 +38,7 @@ class Service:
         self.keys = KeyRing(self.store)
         options.check(has_keys=not self.keys.is_empty)
         self.library: Library = load_library(options.patterns or None, options.settings)
-        self.intake = Receiver(options.settings, keep_text=options.keep_text)
+        self.intake = Receiver(options.settings, keep_text=options.keep_text, library=self.library)
         self.begun = monotonic()
         prefix = {**METRICS, **options.settings.metrics}["prefix"]
         self.metrics = Metrics(prefix, self.library.chosen)

@@ -107,6 +107,8 @@ class Signal:
     """Readings of which an event must have one to have a value. Empty: it needs none."""
     keeps: str = ""
     """The name of its state: its own, or one shared by several signals, which then share their version."""
+    turns: bool = False
+    """Whether it measures turns of a conversation alone: events of a thread with a known speaker."""
     together: Step | None = field(default=None, repr=False, compare=False)
     """Measures all signals that share a state at once; returns their values by name."""
     at_once: AtOnce | None = field(default=None, repr=False, compare=False)
@@ -304,6 +306,7 @@ def _state_of(name: str, made: Any) -> Mapping[str, Any]:
         "together": getattr(made, "together", None),
         "kinds_by": getattr(made, "kinds_by", None),
         "starts": getattr(made, "starts", ()),
+        "turns": getattr(made, "turns", False),
     }
 
 

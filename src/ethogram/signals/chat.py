@@ -81,19 +81,19 @@ READINGS: tuple[tuple[str, Range, str], ...] = (
 
 def measure_all_talks(event: Event, state: Any, options: Options) -> tuple[TurnValues, Any]:
     """Every reading here at an event, by name, and the conversation after it."""
-    role = role_of(event)
+    role = role_of(event.attributes)
     if role is None or not event.text or event.attributes.get("task_prompt") is True:
         return {}, state
     return measure_turn(event, role, state, options)
 
 
-def role_of(event: Event) -> str | None:
-    """`user` or `assistant`, as the event says; None where it does not, or is of neither.
+def role_of(attributes: Mapping[str, Any]) -> str | None:
+    """`user` or `assistant`, as the attributes of an event say; None where they do not, or it is neither.
 
-    >>> role_of(Event.sample(attributes={"role": "human"})), role_of(Event.sample())
+    >>> role_of({"role": "human"}), role_of({})
     ('user', None)
     """
-    role, is_user = event.attributes.get("role"), event.attributes.get("is_user")
+    role, is_user = attributes.get("role"), attributes.get("is_user")
     if role in ("user", "human"):
         return "user"
     if role in ("assistant", "ai", "model"):
@@ -236,6 +236,7 @@ class _Turn(Part):
     """One reading of a conversation."""
 
     scope = "thread"
+    turns = True
     max_state_bytes = 65_536
     keeps = "talk"
     together = staticmethod(measure_all_talks)

@@ -144,6 +144,9 @@ class Store(Protocol):
     def has_texts(self) -> bool:
         """Whether an event has a text."""
 
+    def measured(self, signal: str) -> bool:
+        """Whether a reading of this signal was added to an event that came without one."""
+
     def add_scores(self, scored: Sequence[Scored]) -> int:
         """Add or replace scores in one commit; return how many events got some.
 

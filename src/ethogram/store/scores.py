@@ -38,6 +38,12 @@ class Scores(Sql):
                 run(connection, "SELECT EXISTS (SELECT 1 FROM events WHERE text IS NOT NULL)").scalar()
             )
 
+    def measured(self, signal: str) -> bool:
+        """Whether a reading of this signal was added to an event that came without one."""
+        query = "SELECT EXISTS (SELECT 1 FROM readings WHERE signal = :signal)"
+        with self.reading() as connection:
+            return bool(run(connection, query, signal=signal).scalar())
+
     def add_scores(self, scored: Sequence[Scored]) -> int:
         """Add or replace scores in one commit; return how many events got some.
 

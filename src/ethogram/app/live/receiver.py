@@ -13,7 +13,7 @@ import msgspec
 from ...config import Settings
 from ...errors import BadEvents, Fault
 from ...fields import Count, RecordStruct
-from ...ingest.batch import Place
+from ...ingest.batch import EventList, Place
 from ...ingest.collector import Collector, latest_time
 from ...ingest.errors import BadLine, Unreadable
 from ...ingest.event_parser import EventLine, Rules
@@ -24,10 +24,11 @@ from ...ingest.reader import STDIN, InputFile, open_file, records_of
 from ...models import EPOCH, Event
 from ...models.limits import Limits
 from ...patterns.catalogue import known_ranges
+from ...patterns.library import Library
 from ...store.records import Added, Clash, Clashes, Staged
-from ...store.rows import MARK, STEPS, bare_attributes
 from ..importing import known_kinds
-from ..readings import TextSignals, text_signals
+from ..lost_texts import bare_events, without_texts
+from ..readings import TextSignals, bare_event, text_signals
 
 BODY = "body"
 LINE_KEYS = frozenset(EventLine.__struct_fields__)
@@ -62,10 +63,7 @@ class Received(NamedTuple):
     """Leave out events whose id the store has with other content, instead of refusing them all."""
 
 
-NO_TEXTS = (
-    "commands and results are not stored: most patterns of runs compare them, and find nothing without; "
-    "start the service with --keep-text"
-)
+NO_TEXTS = "texts are not stored, without which these patterns find nothing: {}; start with --keep-text"
 UNKNOWN = (
     "unknown format: expected JSON lines, a JSON array, CSV with a column 'subject', Parquet, or the "
     "transcript of a known program"
@@ -118,13 +116,13 @@ class RequestCollector(Collector):
 
 
 class Receiver:
-    """Reads requests and messages under some settings."""
+    """Reads requests and messages under some settings; with a `library`, notes say what it cannot judge."""
 
-    def __init__(self, settings: Settings, *, keep_text: bool) -> None:
+    def __init__(self, settings: Settings, *, keep_text: bool, library: Library | None = None) -> None:
         self._settings = settings
         self._kinds = known_kinds(settings)
         self._ranges = known_ranges()
-        self._keep_text = keep_text
+        self._library = None if keep_text else library
         self._measure: TextSignals | None = text_signals(settings, keep_text=keep_text)
 
     def read(
@@ -205,12 +203,15 @@ class Receiver:
             Staged(event, 0, number, measure(event) if measure else ())
             for number, event in enumerate(batch.events)
         ]
-        loses = not self._keep_text and any(
-            event.kind in STEPS and MARK in bare_attributes(event.kind, event.attributes)
-            for event in batch.events
-        )
-        notes = (NO_TEXTS,) if loses else ()
+        notes = self._notes(batch.events)
         return Received(staged, collector.new_kinds(), batch.repeated, batch.skipped, batch.bad, notes)
+
+    def _notes(self, events: Sequence[Event]) -> tuple[str, ...]:
+        if self._library is None:
+            return ()
+        lost = bare_events(EventList(event for event in map(bare_event, events) if event is not None))
+        names = without_texts(self._library, lost)
+        return (NO_TEXTS.format(", ".join(names)),) if names else ()
 
 
 def add_first(

@@ -151,7 +151,9 @@ def chats_of(service: Service, events: Iterable[Event]) -> list[Chat]:
     found = detections_of(service, [event for own in by_thread.values() for event in own])
     chats = []
     for key, own in by_thread.items():
-        if not any(role_of(event) or ALONE in event.readings or WHOLE in event.readings for event in own):
+        if not any(
+            role_of(event.attributes) or ALONE in event.readings or WHOLE in event.readings for event in own
+        ):
             continue
         measurer = Measurer((WHOLE, ALONE, MODE, *MOVES), Options.of(service.settings))
         measured = [measurer.measure(event) for event in own]

@@ -95,7 +95,7 @@ def place_of(detection: Detection, rows: Sequence[Row]) -> tuple[str, str] | Non
     path = f"{part(detection.source)}/{part(detection.thread)}"
     if any(row.event.kind == "action" for row in rows):
         return "whole run", f"/runs/{path}"
-    if any(role_of(row.event) or "risk" in row.event.readings for row in rows):
+    if any(role_of(row.event.attributes) or "risk" in row.event.readings for row in rows):
         return "whole conversation", f"/chats/{path}"
     return None
 

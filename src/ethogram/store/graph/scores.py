@@ -51,6 +51,11 @@ class Scores(Graph):
         query = "RETURN EXISTS { MATCH (m:Message) WHERE m.text IS NOT NULL }"
         return bool(self.read(lambda tx: tx.value(query)))
 
+    def measured(self, signal: str) -> bool:
+        """Whether a reading of this signal was added to an event that came without one."""
+        query = "RETURN EXISTS { MATCH (m:Message) WHERE m.measured CONTAINS $signal }"
+        return bool(self.read(lambda tx: tx.value(query, signal=json.dumps(signal))))
+
     def add_scores(self, scored: Sequence[Scored]) -> int:
         """Add or replace scores in one commit; return how many events got some.
 
