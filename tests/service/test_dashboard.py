@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -285,3 +286,12 @@ def test_without_texts_a_run_says_so(site: tuple[Service, httpx.Client], tmp_pat
         looking = client.get("/").text
         assert "Looking..." in looking
         assert 'http-equiv="refresh"' in looking
+
+
+def test_the_first_steps_of_a_pattern_are_filtered_with_it(site: tuple[Service, httpx.Client]) -> None:
+    patterns = re.findall(r'<option value="([a-z_@0-9]+)"', site[1].get("/?source=demo-risk").text)
+    assert "information_gathering" in patterns
+    assert not [name for name in patterns if "@" in name]
+    page = site[1].get("/?pattern=information_gathering&source=demo-risk").text
+    assert "in this order" in page
+    assert "The first 3 of 4 steps" in page

@@ -11,6 +11,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
 from ...models import SEVERITIES, rank
+from ...models.detection import base_pattern
 from ...report import charts, wording
 from ...report.wording import plural
 from ..api import VerdictBody, save_triage, save_verdict
@@ -112,7 +113,7 @@ def is_wanted(item: InboxItem, asked: Mapping[str, str]) -> bool:
     least = asked.get("severity", "")
     if least in SEVERITIES and rank(detection.severity) < rank(least):
         return False
-    if asked.get("pattern", detection.pattern) != detection.pattern:
+    if asked.get("pattern") not in (None, detection.pattern, base_pattern(detection.pattern)):
         return False
     if asked.get("source", detection.source) != detection.source:
         return False
@@ -129,7 +130,7 @@ def is_wanted(item: InboxItem, asked: Mapping[str, str]) -> bool:
 
 def choices_of(items: Sequence[InboxItem]) -> list[tuple[str, str, list[tuple[str, str]]]]:
     """Name, label and options of each list of the filter."""
-    patterns = {item.detection.pattern: wording.title_of(item.detection, 60) for item in items}
+    patterns = {base_pattern(item.detection.pattern): wording.title_of(item.detection, 60) for item in items}
     sources = sorted({item.detection.source for item in items})
     states = [state for state in STATES if any(item.state == state for item in items)]
     severities = [(name, name if name == SEVERITIES[-1] else f"{name} or above") for name in SEVERITIES]
