@@ -6,8 +6,10 @@ from collections.abc import Iterable
 
 import pytest
 
+from ethogram.app.evaluation.questions import routed, sampling_for
 from ethogram.app.evaluation.triage import prompt_for, route_record, scan_events
 from ethogram.errors import BadUsage
+from ethogram.evaluators.base import make_evaluator
 from ethogram.evaluators.prompt import MOST_TEXT, evaluation_prompt, system_prompt
 from ethogram.lexicon import scan, scan_thread
 from ethogram.lexicon.triage import Route, Router, beside_expected, cost, is_sampled
@@ -151,3 +153,14 @@ def test_those_worth_a_look_are_named():
     assert [(item.id, item.tier, item.by_category) for item in map(route_record, record)] == [
         ("t1", "focused", {"urgency": 1})
     ]
+
+
+def test_local_scores_what_has_a_flag_and_all_of_some_subjects():
+    subjects = [f"s{k}" for k in range(60)]
+    texts = (PLAIN, PLAIN, URGENCY, "The second build is green, too.")
+    events = [event for who in subjects for event in messages(*((who, text) for text in texts), thread=who)]
+    whole = [who for who in subjects if is_sampled(f"{events[0].source}\0{who}", 0.15)]
+    assert 0 < len(whole) < len(subjects)
+    assert scan_events(events, sampled=0.0).local == len(subjects) + 2 * len(whole)  # the repeat is left out
+    questions = routed(events, sampling_for(make_evaluator("local")), with_threads=False)
+    assert scan_events(events).local == sum(question is not None for *_, question in questions)

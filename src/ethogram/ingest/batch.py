@@ -10,7 +10,7 @@ from operator import attrgetter
 from typing import Any, NamedTuple
 
 from ..errors import Fault
-from ..models import INPUT_SCORER, Event
+from ..models import INPUT_SCORER, Event, is_evaluated
 from ..models.slotted import dataclass, field, replace
 
 Key = tuple[str, str]
@@ -50,6 +50,10 @@ class EventCollection(Collection[Event]):
     def has(self, name: str) -> bool:
         """Whether any event has a value in this field."""
         return any(value is not None for value in self.values(name))
+
+    def reading_names(self) -> set[str]:
+        """Return the signals that any event has a reading of."""
+        return {name for event in self for name in event.readings}
 
     def untimed_sources(self) -> set[str]:
         """Return the sources whose events have no times of their own."""
@@ -103,10 +107,6 @@ class EventSequence(EventCollection, Sequence[Event]):
             for event in self
         )
         return EventList(events), dropped
-
-    def reading_names(self) -> set[str]:
-        """Return the signals that any event has a reading of."""
-        return {name for event in self for name in event.readings}
 
     def has_readings(self) -> Iterable[bool]:
         """Return for each event whether it has a reading."""
@@ -180,6 +180,11 @@ class Gathered:
     def has_text(self) -> bool:
         """Whether any event has a text."""
         return any(self.events.values("text"))
+
+    @property
+    def has_scores(self) -> bool:
+        """Whether any event came with scores of its message."""
+        return is_evaluated(dict.fromkeys(self.events.reading_names()))
 
 
 @dataclass(frozen=True, slots=True)

@@ -357,6 +357,9 @@ class EventsOnDisk(EventCollection):
     def has(self, name: str) -> bool:
         return self.buckets.has(name) and super().has(name)
 
+    def reading_names(self) -> set[str]:
+        return set().union(*(part.reading_names() for part in self.parts()))
+
     def by_key(self, keys: Mapping[Key, datetime]) -> dict[Key, Event]:
         return {key: event for part in self.parts() for key, event in part.by_key(keys).items()}
 

@@ -12,12 +12,13 @@ from collections.abc import Mapping
 from typing import Any, TypeVar
 
 from ..models import Event
-from ..models.slotted import dataclass
+from ..models.slotted import dataclass, replace
 from .near_duplicates import fingerprint
 from .records import TIERS, Scan
 from .thread_scan import ThreadSignal, Watcher, scan_or_none
 
 SAMPLED = 0.01  # share of the messages without a flag that is evaluated
+SAMPLED_SUBJECTS = 0.15  # share of the subjects whose messages all are, where that costs nothing
 PRIOR = {"focused": 0, "deep": 4, "deep_with_context": -1}  # earlier messages that are shown; -1 for all
 EXPECTED = {
     "standard": (0.85, 1.0),
@@ -57,6 +58,13 @@ class Route:
             return None
         return "thorough" if self.tier.startswith("deep") else "standard"
 
+    def is_in(self, share: float, *, by_subject: bool) -> bool:
+        """Whether it has no flag and is in the sample of such messages, or of all subjects."""
+        if self.copy or self.tier != "standard" or not self.scan.measured:
+            return False
+        event = self.event
+        return is_sampled(f"{event.source}\0{event.subject}" if by_subject else event.id, share)
+
     @property
     def prior(self) -> int:
         """How many earlier messages of the thread are shown with it; -1 for all."""
@@ -94,9 +102,10 @@ class Router:
                 return Route(event, result, "standard", copy=True)
             self._remember(self._seen, key, None)
         tier, signals = self._add(event, result)
-        name = f"{event.source}\0{event.subject}" if self._by_subject else event.id
-        chosen = tier == "standard" and result.measured and is_sampled(name, self.sampled)
-        return Route(event, result, tier, sampled=chosen, signals=signals)
+        route = Route(event, result, tier, signals=signals)
+        return (
+            replace(route, sampled=True) if route.is_in(self.sampled, by_subject=self._by_subject) else route
+        )
 
     def _add(self, event: Event, result: Scan) -> tuple[str, tuple[ThreadSignal, ...]]:
         """The tier of a message in its thread, and what the thread shows with it."""

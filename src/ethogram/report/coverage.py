@@ -76,7 +76,7 @@ def coverage_lines(
     if parts and not verbose:
         yield f"Checked: {', '.join(parts)} (--verbose lists them)."
     scored = {program.name for program in library.programs if looks_at_scores(program)}
-    is_waiting = batch.has_text and bool(scored.intersection(not_applicable))
+    is_waiting = bool(scored.intersection(not_applicable)) and _could_be_scored(analysis, batch)
     acts = any(str(kind).startswith("action") for kind in batch.events.counts("kind"))
     is_untimed = analysis.is_untimed and not acts  # runs are judged by their steps
     more = (analysis.evaluated, analysis.kept, analysis.unused, analysis.unmeasured, analysis.unknown)
@@ -115,9 +115,14 @@ def unjudged_lines(analysis: Analysis, library: Library, batch: Gathered) -> Ite
     if not reasons:
         return
     scored = any(looks_at_scores(program) for program in library.programs if program.name in names)
-    is_waiting = analysis.evaluated is None and batch.has_text and scored
+    is_waiting = scored and _could_be_scored(analysis, batch)
     hint = " Add --evaluator local to score messages (offline, no key)." if is_waiting else ""
     yield f"Not judged: {'; '.join(reasons)} (`ethogram analyze --verbose` lists them).{hint}"
+
+
+def _could_be_scored(analysis: Analysis, batch: Gathered) -> bool:
+    """Whether there are messages to score, and no scores, which those of an evaluator would replace."""
+    return analysis.evaluated is None and batch.has_text and not batch.has_scores
 
 
 def left_out(analysis: Analysis, batch: Gathered) -> Iterator[str]:

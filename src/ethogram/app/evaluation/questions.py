@@ -22,7 +22,7 @@ from ...evaluators.base import Answer, Evaluation, Evaluator, NotMeasured, Quest
 from ...evaluators.pricing import Budget
 from ...evaluators.prompt import PriorMessage
 from ...evaluators.response_cache import Answers
-from ...lexicon.triage import SAMPLED, Route, Router
+from ...lexicon.triage import SAMPLED, SAMPLED_SUBJECTS, Route, Router
 from ...models import Event
 from ...models.slotted import dataclass, field, replace
 from ..subject import signal_contexts
@@ -56,7 +56,7 @@ def sampling_for(evaluator: Evaluator) -> Sampling:
     """The default sampling: everything for recorded answers, whole subjects where scoring is free."""
     if evaluator.name == "recorded":
         return Sampling(1.0)
-    return Sampling() if evaluator.paid else Sampling(0.15, "subject")
+    return Sampling() if evaluator.paid else Sampling(SAMPLED_SUBJECTS, "subject")
 
 
 class Questions:

@@ -10,7 +10,16 @@ from ...errors import BadUsage
 from ...evaluators.prompt import PriorMessage, evaluation_prompt
 from ...fields import Amount, Count, Ratio, RecordStruct, Tier, one_of
 from ...lexicon.scanner import scan
-from ...lexicon.triage import COSTS, SAMPLED, Route, Router, beside_expected, cost, evaluated
+from ...lexicon.triage import (
+    COSTS,
+    SAMPLED,
+    SAMPLED_SUBJECTS,
+    Route,
+    Router,
+    beside_expected,
+    cost,
+    evaluated,
+)
 from ...models import Event
 from ...models.record import Record
 from ...models.slotted import dataclass, field
@@ -65,7 +74,7 @@ class Scanned(Record):
     RECORD = "scan_summary"
     JSON = (
         "messages without_text threads tiers upgraded sampled copies unknown_language thread_signals "
-        "categories most_flagged evaluated cost left_out bad_lines"
+        "categories most_flagged evaluated local cost left_out bad_lines"
     )
     OMITTED = ("left_out", "bad_lines")
 
@@ -76,6 +85,8 @@ class Scanned(Record):
     sampled: Count = 0
     copies: Count = 0
     unknown_language: Count = 0
+    local: Count = 0
+    """Messages that the evaluator `local`, which costs nothing, would score."""
     left_out: Mapping[str, Count] | None = None
     bad_lines: Count | None = None
     seen_threads: set[tuple[str, str]] = field(default_factory=set)
@@ -96,6 +107,8 @@ class Scanned(Record):
         self.by_tier[route.tier] += 1
         self.upgraded += route.upgraded and not route.copy
         self.sampled += route.sampled
+        is_flagged = route.tier != "standard" and not route.copy
+        self.local += is_flagged or route.is_in(SAMPLED_SUBJECTS, by_subject=True)
         self.copies += route.copy
         self.unknown_language += not result.measured
         self.signals.update(signal.kind for signal in route.signals)
