@@ -136,6 +136,13 @@ def test_the_same_thing_may_be_registered_twice():
     assert animals.names() == ["cat"]
 
 
+def test_an_unknown_name_without_a_near_one_is_answered_with_all_where_they_are_few():
+    with pytest.raises(BadUsage, match=r"unknown evaluator 'xyz': expected .*\blocal\b"):
+        registry.evaluators.get("xyz")
+    with pytest.raises(BadUsage, match=r"unknown signal 'xyz'$"):
+        registry.signals.get("xyz")
+
+
 def test_an_unknown_name_is_answered_with_the_nearest():
     with pytest.raises(BadUsage, match="unknown signal 'late_nigth'; did you mean 'late_night'"):
         registry.signals.get("late_nigth")

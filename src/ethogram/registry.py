@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 IN_CODE = "in_code_"
 """Start of the names of signals that patterns in code make, for those patterns alone."""
+FEW = 40
+"""Plug-ins that are all listed where an unknown one is named."""
 
 
 class Registry(Generic[T]):
@@ -89,10 +91,11 @@ class Registry(Generic[T]):
         return iter(sorted(self._items.items()))
 
     def get(self, name: str) -> T:
-        """The plug-in of a name; BadUsage suggests the nearest."""
+        """The plug-in of a name; BadUsage suggests the nearest, or all where there are few."""
         self.find()
         if name not in self._items:
-            raise BadUsage(f"unknown {self.kind} {name!r}{did_you_mean(name, self._items)}")
+            few = f": expected {', '.join(self.names())}" if 0 < len(self._items) <= FEW else ""
+            raise BadUsage(f"unknown {self.kind} {name!r:.80}{did_you_mean(name, self._items) or few}")
         return self._items[name]
 
     def known(self, name: str) -> T:

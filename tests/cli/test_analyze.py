@@ -127,6 +127,13 @@ def test_no_events_at_all_is_said_plainly(folder, capsys):
     assert capsys.readouterr().out == "There are no events in this input.\n"
 
 
+def test_a_step_that_could_not_be_judged_names_what_it_reads(folder, capsys):
+    events = [message("a", 1, "ann", manipulation=0.1), message("b", 2, "ann", manipulation=0.1)]
+    write_events(folder / "events.jsonl", events)
+    run("events.jsonl", "--patterns", "warm_then_cold", "--verbose")
+    assert "step 'warm' could not be judged anywhere: it needs compassion\n" in capsys.readouterr().out
+
+
 def test_insufficient_data_is_counted_by_reason_or_listed(folder, capsys):
     write_events(folder / "events.jsonl", turns("cy", [0.9, 0.9], [1, 2]) + turns("di", [0.9], [1]))
     run("events.jsonl", "--patterns", "gone_away")

@@ -52,6 +52,14 @@ def test_events_that_may_not_be_read(folder, command, path):
     assert run(folder, command, path) == (2, "", f"{place}: cannot be read: Permission denied\n")
 
 
+@pytest.mark.parametrize("path", ["secret.yaml", "shut", "shut/a.yaml", "outer"])
+@pytest.mark.parametrize("command", [["analyze", "open.jsonl", "--patterns"], ["patterns", "test"]])
+def test_patterns_that_may_not_be_read(folder, command, path):
+    (folder / "secret.yaml").touch(mode=0)
+    place = "outer/inner" if path == "outer" else path
+    assert run(folder, *command, path) == (2, "", f"{place}: cannot be read: Permission denied\n")
+
+
 LATER = """
 import os, sys, threading
 from ethogram.cli import watch

@@ -98,6 +98,8 @@ def test_a_file_of_yours_takes_the_place_of_a_shipped_one(tmp_path: Path):
     ("selector", "says"),
     [
         ("lov_bombing", "no pattern is named 'lov_bombing'; did you mean 'love_bombing'?"),
+        ("xyz", "no pattern is named 'xyz'; `ethogram patterns list` lists them"),
+        ("love_bombing,darvo", "expected one name; repeat --patterns for more"),
         ("empty", "is a folder without pattern files"),
         ("none/there", "no such file or folder"),
         ("none.yaml", "none.yaml: cannot be read: No such file or directory"),

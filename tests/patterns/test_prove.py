@@ -233,7 +233,7 @@ def test_a_silence_that_stays_quiet_says_that_no_pause_was_long_enough(folder):
 
 def test_too_little_data_is_the_reason_given(folder):
     text = came(folder, BUSY, examples=fires(BUSY, noise=[0.6, 0.6]))
-    assert text == "it stayed quiet: its condition could not be judged anywhere"
+    assert text == "it stayed quiet: its condition could not be judged anywhere: it needs 3 readings of noise"
 
 
 def test_events_outside_of_the_history_are_the_reason_given(folder):

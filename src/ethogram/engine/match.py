@@ -7,9 +7,9 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any, NamedTuple, overload
 
-from ..language.ast import Difference, Expr
+from ..language.ast import Attribute, Difference, Expr, Indicator, Signal
 from ..language.program import Program, SequenceProgram, SilenceProgram
-from ..language.visitor import MEASURES, walk
+from ..language.visitor import MEASURES, named, walk
 from ..models.event import Event, Value
 from ..models.slotted import dataclass, field
 
@@ -151,13 +151,21 @@ def lacking(program: Program) -> tuple[int, str]:
     match program.body:
         case SequenceProgram(places=places):
             step, condition = places[0].step, places[0].condition
-            return readings_needed(condition), f"step '{step}' could not be judged anywhere"
+            return _unjudged(condition, f"step '{step}'")
         case SilenceProgram() as body:
             need = max(body.at_least, readings_needed(body.longer_than))
             return need, "too few events to know what is usual"
         case body:
             when: Expr = body.when  # type: ignore[union-attr]
-            return readings_needed(when), "its condition could not be judged anywhere"
+            return _unjudged(when, "its condition")
+
+
+def _unjudged(condition: Expr, what: str) -> tuple[int, str]:
+    need, text = readings_needed(condition), f"{what} could not be judged anywhere"
+    names = [name for kind in (Signal, Indicator, Attribute) for name in named(condition, kind)]
+    if not names:
+        return need, text
+    return need, f"{text}: it needs {f'{need} readings of ' if need > 1 else ''}{', '.join(names)}"
 
 
 def readings_needed(expr: Expr) -> int:

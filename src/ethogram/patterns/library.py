@@ -239,7 +239,10 @@ def not_found(places: Mapping[str, Path], selector: str | Path) -> Fault:
         return Fault(name, 0, 0, "is a folder without pattern files (*.yaml)")
     if "/" in name:
         return Fault(name, 0, 0, "no such file or folder, and no pattern of that name")
-    return Fault("", 0, 0, f"no pattern is named {name!r:.80}{did_you_mean(name, places)}")
+    hint = did_you_mean(name, places) or "; `ethogram patterns list` lists them"
+    if "," in name:
+        hint = ": expected one name; repeat --patterns for more"
+    return Fault("", 0, 0, f"no pattern is named {name!r:.80}{hint}")
 
 
 def matching(places: Mapping[str, Path], selector: str | Path) -> set[str]:

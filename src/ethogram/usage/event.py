@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from ..errors import BadUsage
 from ..models import Event, format_time, parse_time
+from ..models.constants import USAGE_KINDS
 from ..models.roles import is_by_service
 from .clock import DAY, find_zone
 from .pseudonym import Keys
@@ -146,6 +147,9 @@ def arguments_of(event: Event) -> dict[str, Any]:
     where the event cannot be one of use.
     """
     values = {**event.attributes, **event.readings}
+    if event.kind not in USAGE_KINDS:
+        kinds = f"{', '.join(USAGE_KINDS[:-1])} or {USAGE_KINDS[-1]}"
+        raise BadUsage(f"kind {event.kind!r:.40} is not a person's use of a service: expected {kinds}")
     if not event.timed:
         raise BadUsage("at is missing: expected the time of the event")
     return {
