@@ -259,7 +259,7 @@ def test_an_event_line_says_what_a_call_would():
         arguments_of(ethogram.Event.sample(attributes={"is_user": "perhaps"}))
     with pytest.raises(BadUsage, match="at is missing"):
         arguments_of(ethogram.Event.sample(timed=False))
-    with pytest.raises(BadUsage, match="kind 'action' is not .*: expected usage, message or event"):
+    with pytest.raises(BadUsage, match=r"kind 'action' is not .*: expected usage, message or event"):
         arguments_of(ethogram.Event.sample(kind="action"))
 
 
