@@ -550,6 +550,9 @@ class _FrameEvents(EventCollection):
     def has(self, name: str) -> bool:
         return name in self._facts.fields
 
+    def reading_names(self) -> set[str]:
+        return set(self._facts.readings)
+
     def untimed_sources(self) -> set[str]:
         return set()
 

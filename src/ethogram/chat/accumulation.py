@@ -249,7 +249,7 @@ def _standing(stretch: Stretch) -> Signal:
     value = score(strength(stretch.levels))
     if value < NOTICED:
         return Signal("standing", value, "nothing asks for harm", value)
-    what = "the last turns together ask" if stretch.turns > 1 else "a first turn that asks"
+    what = "the last turns together ask" if stretch.turns > 1 else "a turn asks"
     return Signal("standing", value, f"{what} for harm ({value:.2f})", value)
 
 

@@ -94,7 +94,7 @@ def return_after_absence(state: Summary, as_of: float, cohort: Cohort, settings:
     pause = start - spans[current - 1].end if current else 0
     absence = absence_before(state, start, pause, cohort, settings)
     if absence is None:
-        return insufficient(name, f"{settings.known_pauses} earlier pauses between sessions")
+        return insufficient(name, f"it needs {settings.known_pauses} earlier pauses between sessions")
     if as_of - spans[-1].end > CURRENT:
         return ordinary(name, "Not here now.")
     severity, strength = "none", 0.0

@@ -126,7 +126,8 @@ def frequency(days: Daily, cohort: Cohort, settings: Settings, today: int = 0) -
     if is_burst:
         usual, seen = usual_today, today
     if usual is None:
-        need = f"{settings.known_days} closed days with {settings.known_events} events before the last one"
+        known = f"{settings.known_days} closed days with {settings.known_events} events"
+        need = f"it needs {known} before the last one"
         return insufficient("frequency_change", need), insufficient("spike", need)
     change, excess = usual.change(seen), usual.excess(seen)
     value = max(-1.0, min(1.0, change / 3))

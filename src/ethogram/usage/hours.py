@@ -24,7 +24,7 @@ def hours_change(state: Summary, today: int, settings: Settings) -> Finding:
     """
     name, new = "hours_change", new_hours(state, today, settings)
     if new is None:
-        return insufficient(name, "ten active half-hours and a week before the newest days")
+        return insufficient(name, "it needs ten active half-hours and a week before the newest days")
     surprise, share, hours = new
     # Where the clock is known, late_night says whether the new hours are at night.
     medium = math.inf if state.zoned else settings.hours_medium

@@ -52,7 +52,7 @@ def nights_of(state: Summary, today: int, cohort: Cohort, settings: Settings) ->
     days = [day for day in recent_days(state) if day.day < today]
     past, spans = split_days(days, today, settings)
     if not spans:
-        return "ten active half-hours and a week before the newest days"
+        return "it needs ten active half-hours and a week before the newest days"
     clocks: tuple[float, ...] = (0.0,)
     confidence = 1.0
     if not state.zoned:

@@ -76,7 +76,7 @@ def session_trend(closed: Sequence[Session], as_of: float, settings: Settings) -
     """
     name, trend = "session_length_trend", trend_of(closed, as_of, settings)
     if trend is None:
-        return insufficient(name, f"{2 * SIZES[0]} closed sessions")
+        return insufficient(name, f"it needs {2 * SIZES[0]} closed sessions")
     if trend.surprise >= 0:
         is_medium = trend.minutes - trend.minutes_before >= settings.trend_minutes_medium
         medium = settings.trend_medium if is_medium else math.inf
@@ -126,7 +126,7 @@ def message_length(closed: Sequence[Session], settings: Settings) -> Finding:
     """Whether messages have become much longer or shorter; `value` is the change in octaves."""
     name, shift = "message_length_change", shift_of(closed, settings)
     if shift is None:
-        return insufficient(name, f"{settings.known_sessions} sessions with lengths of messages")
+        return insufficient(name, f"it needs {settings.known_sessions} sessions with lengths of messages")
     severity, strength = grade(abs(shift.surprise), settings.length_low, settings.length_medium)
     octaves = math.log2((1 + shift.length) / (1 + shift.length_before))
     change = f"Messages are {'longer' if octaves > 0 else 'shorter'}"

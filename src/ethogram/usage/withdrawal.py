@@ -430,7 +430,7 @@ def withdrawal(
     spans, silent = measure_spans(past, cohort, settings), silent_days(past)
     quiet, fewer = _since(days, silent, cohort, settings)
     if not spans and quiet is None and fewer is None:
-        need = f"{settings.quiet_known} days of history, and regular use before the newest days"
+        need = f"it needs {settings.quiet_known} days of history, and regular use before the newest days"
         return insufficient("withdrawal", need), insufficient("drop", need)
     gone, few = is_quiet(spans) or quiet is not None, is_fewer(spans) or fewer is not None
     text, details = _describe(spans, (quiet if gone else None) or fewer, silent)

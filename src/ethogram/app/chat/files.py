@@ -246,7 +246,9 @@ def _of_file(
         messages = list(of_events(events))
         if len(events) and not messages:
             raise BadEvents([Fault(path, 0, 0, NO_TURN)])
-        if len({turn.subject for turn in messages}) > 1 and all(turn.role == "user" for turn in messages):
+        speakers = {(turn.thread, turn.subject) for turn in messages}
+        is_shared = len(speakers) > len({thread for thread, _ in speakers})
+        if is_shared and all(turn.role == "user" for turn in messages):
             warn(f"{path}: {ALL_USERS}")
         return messages
     if faults := [item for item in turns if isinstance(item, Fault)]:
