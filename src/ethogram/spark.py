@@ -287,7 +287,7 @@ class _Facts:
             self.fields.add(ATTRIBUTES)
         lacking = self.rows - row[f"c{frame.columns.index('at')}"]
         if lacking:
-            raise BadUsage(f"column 'at' is empty in {lacking:,} rows: expected a time in each")
+            raise BadUsage(f"column 'at' is empty in {lacking:,} of {self.rows:,} rows: expected a time")
         self.kinds: set[str | None] = {table.kind}
         if "kind" in self.fields:
             self.kinds = {row[0] for row in frame.select("kind").distinct().collect()}

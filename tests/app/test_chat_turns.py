@@ -214,6 +214,9 @@ def test_messages_of_several_subjects_without_a_role_are_read_with_a_warning(tmp
     assert "`ethogram analyze` is for agents" in heard[0]
     (tmp_path / "a.jsonl").write_text("\n".join([lines[0], lines[1].replace("bo", "assistant")]))
     assert len(list(read_turns(str(tmp_path / "a.jsonl"), warn=heard.append))) == 2
+    alone = [line[:-1] + f', "thread": "{n}"}}' for n, line in enumerate(lines)]
+    (tmp_path / "a.jsonl").write_text("\n".join(alone))
+    assert len(list(read_turns(str(tmp_path / "a.jsonl"), warn=heard.append))) == 2
     assert len(heard) == 1
 
 

@@ -79,8 +79,8 @@ def test_a_byte_order_mark_is_no_part_of_the_first_name(table):
 def test_lines_are_those_of_the_file_where_cells_hold_line_ends(lines):
     found = faults(lines, "subject,text", 'a,"one\ntwo\nthree"', "b", "", "c,d,e")
     assert [(fault.line, fault.message) for fault in found] == [
-        (5, "1 cells where the header names 2 columns"),
-        (7, "3 cells where the header names 2 columns"),
+        (5, "expected 2 cells as in the header, found 1"),
+        (7, "expected 2 cells as in the header, found 3"),
     ]
 
 

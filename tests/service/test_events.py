@@ -69,7 +69,7 @@ def test_a_bad_event_is_explained_and_nothing_is_stored(client: httpx.Client) ->
     ("body", "message"),
     [
         ("person,at\nann,2026-01-01T00:00:00Z\n", "a table of events needs a column 'subject'"),
-        ("subject,at\nann\n", "1 cells where the header names 2 columns"),
+        ("subject,at\nann\n", "expected 2 cells as in the header, found 1"),
         ("hello", "unknown format: expected JSON lines"),
     ],
 )

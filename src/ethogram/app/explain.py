@@ -159,7 +159,7 @@ def _with_kinds(answer: Why, program: Program, events: Sequence[Event], settings
     if not wanted.isdisjoint(kinds):
         return answer
     every = ", ".join([*sorted(wanted), *kinds])
-    reason = f"all {answer.events} events are of kind {_some(kinds)}, none of kind {_some(sorted(wanted))}"
+    reason = f"every event is of kind {_some(kinds)}, none of kind {_some(sorted(wanted))}"
     hint = f"to count them as a person's use, set usage: {{kinds: [{every}]}} in ethogram.yaml"
     return replace(answer, reason=f"{reason}; {hint}")
 
@@ -301,7 +301,7 @@ class Explainer:
             reason = f"none of its parts was detected: {', '.join(program.parts)}"
         elif not any(belongs(program, event) for event in own):
             names = _some(program.signals) if program.signals else "a trait or indicator"
-            reason = f"none of the {len(own)} events by {subject} has a reading of {names}"
+            reason = f"no event by {subject} has a reading of {names}"
         elif wanted:
             reason = f"no history of {subject} with {' and '.join(wanted)} has the signals of the pattern"
         else:

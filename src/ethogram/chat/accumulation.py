@@ -330,7 +330,7 @@ def _style(manner: Manner) -> Signal:
 def _switching(manner: Manner) -> Signal:
     if manner.switches < 2:
         return unmeasured("topic_switching", "unknown: too few changes of topic")
-    text = f"{manner.returns} returns to a risky topic in {manner.switches} changes of topic"
+    text = f"{manner.returns} of {manner.switches} changes of topic went back to a risky one"
     kind = "strategic" if manner.returns >= 2 else "organic"
     return Signal("topic_switching", min(1.0, manner.returns / 3), text, 0.0, kind)
 

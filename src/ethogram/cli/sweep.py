@@ -6,12 +6,14 @@ import sys
 import time
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Annotated
 
 import click
 
 from ..app.judging.accuracy import with_probabilities as calibrated
 from ..app.judging.verdicts import settle
+from ..app.mute import add_excerpts
 from ..app.stored_events import note_looks
 from ..app.swarms import once_per_swarm
 from ..app.sweep import Sweep, mute_changes
@@ -19,6 +21,7 @@ from ..app.sweep import reset_clock as forget_sweeps_ahead
 from ..app.sweep import sweep as run
 from ..config import Settings
 from ..errors import BadUsage
+from ..models import Detection
 from ..models.mute import Mute
 from ..patterns.library import Library
 from ..report.coverage import untrusted_lines
@@ -199,11 +202,21 @@ def report(
         write_json(done.summary())
     else:
         hidden = untrusted_lines([(change.detection, entry) for change, entry in shown])
-        show(*sweep_parts(done, untimed, verbose=verbose), *hidden)
+        quoted = partial(with_excerpts, store=store)
+        show(*sweep_parts(done, untimed, quoted, verbose=verbose), *hidden)
     flush()
     people = sorted({change.detection.subject for change in done.changes})
     note_looks(store, "listed", people, at=o.now(), who=o.user_name())
     store.mark_reported(change.key for change in (*done.changes, *done.muted))
+
+
+def with_excerpts(detections: Sequence[Detection], store: Store) -> list[Detection]:
+    """The detections with a masked excerpt on each piece of evidence whose text the store keeps."""
+    wanted = {(each.source, item.event) for each in detections for item in each.evidence}
+    if not wanted or not store.has_texts():
+        return list(detections)
+    texts = store.events({(each.source, each.subject) for each in detections}, with_text=True)
+    return add_excerpts(detections, (event for event in texts if (event.source, event.id) in wanted))
 
 
 def untimed_sources(store: Store) -> set[str]:

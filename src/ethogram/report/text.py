@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from .coverage import coverage_lines
@@ -330,8 +330,17 @@ WHY = {
 }
 
 
-def sweep_parts(done: Sweep, untimed: set[str], *, verbose: bool = False) -> Iterator[RenderableType]:
-    """What changed in a store, the gravest first; then what is over or withdrawn."""
+def sweep_parts(
+    done: Sweep,
+    untimed: set[str],
+    quoted: Callable[[Sequence[Detection]], Sequence[Detection]],
+    *,
+    verbose: bool = False,
+) -> Iterator[RenderableType]:
+    """What changed in a store, the gravest first; then what is over or withdrawn.
+
+    `quoted` adds excerpts to the detections that are shown in detail.
+    """
     from ..models import rank
 
     counts = f"{plural(done.subjects, 'subject')} and {plural(done.events, 'event')} checked"
@@ -342,12 +351,12 @@ def sweep_parts(done: Sweep, untimed: set[str], *, verbose: bool = False) -> Ite
     whole = [each for each in done.changes if each.change in SHOWN_WHOLE]
     whole.sort(key=lambda each: (-rank(each.detection.severity), each.detection.order))
     yield from summary_parts([(each.detection, ()) for each in whole], untimed, verbose=verbose)
-    for each in whole if verbose else whole[:DETAILS]:
+    detailed = whole if verbose else whole[:DETAILS]
+    for each, detection in zip(detailed, quoted([each.detection for each in detailed]), strict=True):
         yield ""
         if each.change != "new":
             yield f"({each.change})"
-        timed = each.detection.source not in untimed
-        yield from detection_parts(each.detection, timed=timed, verbose=verbose)
+        yield from detection_parts(detection, timed=detection.source not in untimed, verbose=verbose)
     if (left := len(whole) - DETAILS) > 0 and not verbose:
         yield ""
         yield f"{plural(left, 'more detection')}: --verbose shows the details."

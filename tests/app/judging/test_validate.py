@@ -294,7 +294,7 @@ def test_every_fault_of_a_file_is_told_at_once_with_its_line(tmp_path):
     ("content", "said"),
     [
         (b"", "has no labels"),
-        (b"id,target\na,1,2\n", "3 cells where the header names 2 columns"),
+        (b"id,target\na,1,2\n", "expected 2 cells as in the header, found 3"),
         (b"id,id\n1,1\n", "named twice"),
         (b"id,target\n\xff,1\n", "not UTF-8"),
         (b'id,target\n"a,1\n', "not a table"),

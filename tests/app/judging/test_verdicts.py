@@ -206,7 +206,7 @@ def test_every_fault_of_a_file_is_told_with_its_line(store):
     told = [str(fault) for fault in caught.value.faults]
     assert [item.partition(": ")[0] for item in told] == [f"v.csv:{n}" for n in (3, 4, 5, 7, 8, 9, 10)]
     parts = ["did you mean 'confirmed'", "no detection 'd9'", "at: ", "of blind", "needs subject"]
-    parts += ["needs detection", "1 cells where the header names 5"]
+    parts += ["needs detection", "expected 5 cells as in the header, found 1"]
     assert all(part in text for text, part in zip(told, parts, strict=True))
     assert store.verdicts() == []
 

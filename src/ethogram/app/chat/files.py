@@ -246,7 +246,7 @@ def _of_file(
         messages = list(of_events(events))
         if len(events) and not messages:
             raise BadEvents([Fault(path, 0, 0, NO_TURN)])
-        speakers = {(turn.thread, turn.subject) for turn in messages}
+        speakers = {(event.thread, event.subject) for event in events if event.text}
         is_shared = len(speakers) > len({thread for thread, _ in speakers})
         if is_shared and all(turn.role == "user" for turn in messages):
             warn(f"{path}: {ALL_USERS}")

@@ -171,7 +171,7 @@ def table_rows(
             if wrong:
                 return
         elif len(cells) != len(header):
-            yield start, BadLine(f"{len(cells)} cells where the header names {len(header)} columns")
+            yield start, BadLine(f"expected {len(header)} cells as in the header, found {len(cells)}")
         else:
             yield start, {name: cell for name, cell in zip(header, cells, strict=True) if cell}
 

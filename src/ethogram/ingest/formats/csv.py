@@ -71,7 +71,7 @@ Reader = Callable[[str], Any]
 def _event_line(table: Table, readers: list[Reader], row: list[str]) -> dict[str, Any] | str:
     """Return the event line of a row, or what is wrong with the row."""
     if len(row) != len(readers):
-        return f"{len(row)} cells where the header names {len(readers)} columns"
+        return f"expected {len(readers)} cells as in the header, found {len(row)}"
     try:
         return table.event_line(read(cell) if cell else None for read, cell in zip(readers, row, strict=True))
     except BadLine as bad:
