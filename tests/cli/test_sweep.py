@@ -53,6 +53,19 @@ def test_a_change_is_told_whole_and_the_next_sweep_has_none(folder, capsys):
     )
 
 
+def test_texts_that_are_kept_are_quoted_masked_and_others_are_not(folder, capsys):
+    kept = [{**message, "text": f"hello {n} ann@mail.example"} for n, message in enumerate(warm_messages())]
+    write_events(folder / "b.jsonl", kept)
+    assert main(["store", "import", "b.jsonl", "--store", "kept.db", "--keep-text"]) == 0
+    capsys.readouterr()
+    run(*AT)
+    assert "“" not in capsys.readouterr().out
+    assert main(["sweep", "--store", "kept.db", *AT]) == 0
+    said = capsys.readouterr().out
+    assert "“hello 0 " in said
+    assert "mail.example" not in said
+
+
 def test_json_is_detections_with_their_change_then_a_summary(folder, capsys):
     capsys.readouterr()
     run(*AT, "--json")
