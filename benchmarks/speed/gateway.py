@@ -12,7 +12,6 @@ import asyncio
 import contextlib
 import json
 import os
-import signal
 import socket
 import statistics
 import subprocess
@@ -78,7 +77,7 @@ def running(command: Sequence[str], port: int) -> Iterator[int]:
             time.sleep(0.05)
         yield process.pid
     finally:
-        process.send_signal(signal.SIGINT)
+        process.terminate()  # SIGINT is ignored by what a shell runs in the background
         process.wait(30)
 
 
