@@ -57,8 +57,9 @@ def test_texts_that_are_kept_are_quoted_masked_and_others_are_not(folder, capsys
     kept = [{**message, "text": f"hello {n} ann@mail.example"} for n, message in enumerate(warm_messages())]
     write_events(folder / "b.jsonl", kept)
     assert main(["store", "import", "b.jsonl", "--store", "kept.db", "--keep-text"]) == 0
+    assert main(["store", "import", "b.jsonl", "--store", "bare.db"]) == 0
     capsys.readouterr()
-    run(*AT)
+    assert main(["sweep", "--store", "bare.db", *AT]) == 0
     assert "“" not in capsys.readouterr().out
     assert main(["sweep", "--store", "kept.db", *AT]) == 0
     said = capsys.readouterr().out

@@ -109,8 +109,11 @@ def evidence_events(detections: Iterable[Detection], events: Iterable[Event]) ->
         for detection in detections
         for evidence in detection.evidence
     }
-    known = events if isinstance(events, EventCollection) else EventList(events)
-    return known.by_key(wanted) if wanted else {}
+    if not wanted:
+        return {}
+    if not isinstance(events, EventCollection):
+        events = EventList(event for event in events if (event.source, event.id) in wanted)
+    return events.by_key(wanted)
 
 
 def add_excerpts(detections: Sequence[Detection], events: Iterable[Event]) -> list[Detection]:

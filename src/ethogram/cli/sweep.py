@@ -211,12 +211,10 @@ def report(
 
 
 def with_excerpts(detections: Sequence[Detection], store: Store) -> list[Detection]:
-    """The detections with a masked excerpt on each piece of evidence whose text the store keeps."""
-    wanted = {(each.source, item.event) for each in detections for item in each.evidence}
-    if not wanted or not store.has_texts():
-        return list(detections)
-    texts = store.events({(each.source, each.subject) for each in detections}, with_text=True)
-    return add_excerpts(detections, (event for event in texts if (event.source, event.id) in wanted))
+    """The detections with a masked excerpt on each event by their subjects whose text the store keeps."""
+    whose = {(each.source, each.subject) for each in detections}
+    events = store.events(whose, with_text=True) if whose and store.has_texts() else ()
+    return add_excerpts(detections, events)
 
 
 def untimed_sources(store: Store) -> set[str]:
