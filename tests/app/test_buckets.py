@@ -14,7 +14,7 @@ from ethogram.app.buckets import analyze_share, bucket, merge
 from ethogram.cli.main import main
 from ethogram.config import Settings
 from ethogram.errors import BadUsage
-from ethogram.ingest import OnDisk, gather_events, read_events
+from ethogram.ingest import OnDisk, gather_events, read_events, reader
 from ethogram.ingest.event_columns import EventColumns
 from ethogram.ingest.parquet_buckets import ParquetBuckets, by_subject, events_of_table, table_of
 from ethogram.ingest.spill import open_buckets
@@ -160,7 +160,7 @@ def test_events_are_read_from_parquet_as_they_were_written(seed: int, tmp_path: 
 
 
 def test_columns_are_read_from_parquet_as_they_were_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("ethogram.ingest.reader.COLUMNS_FROM", 0)
+    monkeypatch.setattr(reader, "COLUMNS_FROM", 0)
     path = tmp_path / "events.jsonl"
     lines = [line for line in random_lines(1) if line["source"] == "a" and "é" not in str(line)]
     write_events(path, [{**line, "readings": {"compassion": 0.5}, "source": "input"} for line in lines])

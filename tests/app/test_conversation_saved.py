@@ -13,6 +13,7 @@ from threading import Thread
 import pytest
 
 from ethogram import Conversation
+from ethogram.chat.embeddings import harm_reader
 from ethogram.cli.main import main
 from ethogram.errors import BadUsage
 from ethogram.store import open_store
@@ -83,7 +84,7 @@ def test_an_embedder_that_fails_leaves_the_conversation_as_it_was(monkeypatch):
     talk = Conversation("c1")
     before = talk.save()
     with monkeypatch.context() as broken:
-        broken.setattr("ethogram.chat.embeddings.harm_reader.Reader.read", lost)
+        broken.setattr(harm_reader.Reader, "read", lost)
         with pytest.raises(RuntimeError, match="no connection"):
             talk.turn("Hello")
     assert talk.save() == before

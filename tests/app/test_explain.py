@@ -20,11 +20,8 @@ from small import BOTH, GONE, HOT, WARM, message, turns, warm_messages, write_pa
 
 
 @pytest.fixture
-def ask(tmp_path, monkeypatch):
+def ask(tmp_path, no_shipped_patterns):
     """Asks why of one pattern; gives the answers."""
-    nothing = tmp_path / "nothing"
-    nothing.mkdir()
-    monkeypatch.setattr("ethogram.patterns.library.SHIPPED", nothing)
     folder = write_patterns(tmp_path / "patterns", WARM, HOT, GONE, BOTH)
 
     def answer(pattern: str, events: list[dict], subject: str = "ann", as_of=None, **more) -> tuple[Why, ...]:

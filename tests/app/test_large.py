@@ -8,7 +8,6 @@ import random
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +17,7 @@ from ethogram.app.analyze import analyze_gathered
 from ethogram.app.out_of_core import analyze_on_disk
 from ethogram.cli.main import main
 from ethogram.config import Settings
+from ethogram.engine import detect
 from ethogram.engine.detect import Whole, find, find_part
 from ethogram.errors import BadEvents
 from ethogram.ingest import (
@@ -37,12 +37,13 @@ from ethogram.language.compiler import compile_patterns
 from ethogram.models import Event
 from ethogram.patterns.library import load_patterns
 from strategies import KINDS, random_case
+from waiting import PATIENCE_SECONDS, wait_until
 
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("many", [1, 5_000], ids=["columns", "live"])
 def test_parts_change_nothing(kind: str, many: int, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("ethogram.engine.detect.MANY_EVENTS", many)
+    monkeypatch.setattr(detect, "MANY_EVENTS", many)
     for seed in range(25):
         case = random_case(seed, kind)
         events = sorted(case.events, key=lambda event: event.order)
@@ -443,11 +444,13 @@ def test_ctrl_c_removes_the_temporary_folder(tmp_path: Path):
             stderr=subprocess.PIPE,
         )
         wanted = 1 if until == "reading" else 8 << 20
-        end = time.monotonic() + 60
-        while sum(path.stat().st_size for path in room.glob("*/*")) < wanted and time.monotonic() < end:
-            assert running.poll() is None
-            time.sleep(0.005)
+
+        def has_spilled() -> bool:
+            assert running.poll() is None, "it ended before it was interrupted"
+            return sum(path.stat().st_size for path in room.glob("*/*")) >= wanted  # noqa: B023
+
+        wait_until(has_spilled, f"{wanted:,} bytes in the temporary folder")
         running.send_signal(signal.SIGINT)
-        said, errors = running.communicate(timeout=60)
+        said, errors = running.communicate(timeout=PATIENCE_SECONDS)
         assert (running.returncode, said) == (130, b""), errors
         assert list(room.iterdir()) == []

@@ -14,6 +14,7 @@ from jsonschema import validate
 from ethogram import Watch, analyze, registry
 from ethogram.app.questions import alike, early, groups, history_summary, to_networkx, who
 from ethogram.app.sweep import sweep
+from ethogram.cli import questions
 from ethogram.cli.main import main
 from ethogram.errors import BadUsage
 from ethogram.models import TRAITS, Detection, Event
@@ -146,7 +147,7 @@ def test_balance_is_that_of_the_mean_traits(store):
 
 
 def test_commands_answer_in_words_and_in_json(store, monkeypatch, capsys):
-    monkeypatch.setattr("ethogram.cli.questions.open_store", lambda _: nullcontext(store))
+    monkeypatch.setattr(questions, "open_store", lambda _: nullcontext(store))
     commands = {
         "history": (["history", "ann"], "  detected: trap (1)", 1),
         "tie": (["who", "--subject", "eve"], "eve → x: 1 event", 1),

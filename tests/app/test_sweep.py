@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from ethogram.app import stored_events
+from ethogram.app import sweep as sweep_module
 from ethogram.app.analyze import analyze
 from ethogram.app.stored_events import chunks
 from ethogram.app.sweep import Sweep, next_due, reset_clock, sweep
@@ -43,9 +44,7 @@ NOW = datetime(2026, 1, 4, 13, tzinfo=UTC)
 
 
 @pytest.fixture
-def library(tmp_path, monkeypatch) -> Library:
-    (tmp_path / "nothing").mkdir()
-    monkeypatch.setattr("ethogram.patterns.library.SHIPPED", tmp_path / "nothing")
+def library(tmp_path, no_shipped_patterns) -> Library:
     return load_patterns([write_patterns(tmp_path / "patterns", WARM, HOT, GONE, BOTH, SPREAD)])
 
 
@@ -240,9 +239,8 @@ def test_subjects_come_in_pieces_of_bounded_size(monkeypatch):
     assert [[item.events for item in piece] for piece in chunks(rows)] == [[4, 4], [4], [25], [1]]
 
 
-def test_the_readings_of_a_thread_are_those_of_all_who_were_in_it(tmp_path, store, monkeypatch):
+def test_the_readings_of_a_thread_are_those_of_all_who_were_in_it(tmp_path, store, no_shipped_patterns):
     """A late word of somebody else changes when ann was answered, though ann did nothing new."""
-    monkeypatch.setattr("ethogram.patterns.library.SHIPPED", tmp_path / "nothing")
     pattern = """\
 name: slow_answer
 title: Slow
@@ -381,7 +379,7 @@ def test_sweeps_over_what_comes_bit_by_bit_and_late_end_where_one_look_at_everyt
     store, library, seed, monkeypatch
 ):
     monkeypatch.setattr(stored_events, "MOST_SUBJECTS", 2)
-    monkeypatch.setattr("ethogram.app.sweep.MOST_NAMES", 1 + seed % 6)
+    monkeypatch.setattr(sweep_module, "MOST_NAMES", 1 + seed % 6)
     rng = random.Random(seed)
     lines = random_lines(rng)
     order = lines[:]

@@ -36,9 +36,7 @@ def said(k: int, subject: str, risk: float = 0.9, *, source: str = "input", targ
 
 
 @pytest.fixture
-def small(tmp_path, monkeypatch):
-    (tmp_path / "nothing").mkdir()
-    monkeypatch.setattr("ethogram.patterns.library.SHIPPED", tmp_path / "nothing")
+def small(tmp_path, no_shipped_patterns):
     folder = write_patterns(tmp_path / "p", WARM, HOT, GONE, BOTH, SPREAD)
 
     def make(most: int, **settings: Any) -> Watch:

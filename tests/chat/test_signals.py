@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 
 from ethogram.chat.accumulation import Manner, behaviour
@@ -12,6 +10,7 @@ from ethogram.chat.records import Mode
 from ethogram.chat.state import State, to_json
 from ethogram.chat.words import language_of
 from recorded_conversations import Told, after
+from waiting import calls_of, ending
 
 
 @pytest.mark.parametrize(
@@ -112,13 +111,15 @@ def test_pace():
 
 
 def test_a_very_long_text_is_quick():
-    talk = Told()
-    text = "Please look at this paragraph about gardens, tools and dangerous weather, n0w and th3n. " * 500
-    talk.turn(text)
-    begun = time.process_time()
-    for _ in range(20):
-        talk.turn(text)
-    assert (time.process_time() - begun) / 20 < 0.004
+    text = "Please look at this paragraph about gardens, tools and dangerous weather, n0w and th3n. "
+
+    def calls(times: int) -> int:
+        talk = Told()
+        talk.turn(text * times)
+        with ending(f"a turn of {times * len(text):,} characters"):
+            return calls_of(lambda: talk.turn(text * times))
+
+    assert calls(20_000) < 1.2 * calls(50)
 
 
 def test_a_line_of_questions_is_more_goal_directed_than_chat():

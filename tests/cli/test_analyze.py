@@ -20,10 +20,8 @@ from small import BOTH, GONE, HOT, WARM, message, turns, warm_messages, write_ev
 
 
 @pytest.fixture
-def folder(tmp_path, monkeypatch) -> Path:
+def folder(tmp_path, monkeypatch, no_shipped_patterns) -> Path:
     """A folder with patterns of our own alone, and events in which one of them fires."""
-    (tmp_path / "nothing").mkdir()
-    monkeypatch.setattr("ethogram.patterns.library.SHIPPED", tmp_path / "nothing")
     monkeypatch.chdir(tmp_path)
     write_patterns(tmp_path / "patterns", WARM, HOT, GONE, BOTH)
     write_events(tmp_path / "events.jsonl", warm_messages())

@@ -11,6 +11,7 @@ import pytest
 
 from ethogram.app import demo as mode
 from ethogram.cli.main import main
+from ethogram.patterns import library
 from small import HOT, WARM, turns, warm_messages, write_events, write_patterns
 
 
@@ -22,7 +23,7 @@ def small(tmp_path, monkeypatch) -> Path:
     write_events(folder / "run.jsonl", turns("agent", [0.1], [1]))
     write_events(folder / "conversation.jsonl", warm_messages())
     monkeypatch.setattr(mode, "EXAMPLES", folder)
-    monkeypatch.setattr("ethogram.patterns.library.SHIPPED", write_patterns(tmp_path / "patterns", WARM, HOT))
+    monkeypatch.setattr(library, "SHIPPED", write_patterns(tmp_path / "patterns", WARM, HOT))
     monkeypatch.chdir(tmp_path)
     return tmp_path
 

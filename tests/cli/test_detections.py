@@ -17,9 +17,7 @@ from small import HOT, WARM, turns, warm_messages, write_events, write_patterns
 
 
 @pytest.fixture
-def folder(tmp_path, monkeypatch, capsys) -> Path:
-    (tmp_path / "nothing").mkdir()
-    monkeypatch.setattr("ethogram.patterns.library.SHIPPED", tmp_path / "nothing")
+def folder(tmp_path, monkeypatch, capsys, no_shipped_patterns) -> Path:
     monkeypatch.chdir(tmp_path)
     write_patterns(tmp_path / "patterns", WARM, HOT)
     people = [*warm_messages(), *warm_messages("di", (2, 3, 4, 5)), *turns("cy", [0.9, 0.9, 0.9], [4, 5, 6])]

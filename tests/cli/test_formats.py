@@ -37,9 +37,7 @@ COMMAND = re.compile(r"::(error|warning|notice) ([^:]*)::([^\r\n]*)")
 
 
 @pytest.fixture(autouse=True)
-def folder(tmp_path, monkeypatch) -> Path:
-    (tmp_path / "nothing").mkdir()
-    monkeypatch.setattr("ethogram.patterns.library.SHIPPED", tmp_path / "nothing")
+def folder(tmp_path, monkeypatch, no_shipped_patterns) -> Path:
     monkeypatch.chdir(tmp_path)
     write_patterns(tmp_path / "patterns", WARM, HOT, GONE)
     write_events(tmp_path / "events.jsonl", warm_messages())

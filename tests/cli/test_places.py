@@ -12,9 +12,7 @@ from small import WARM, warm_messages, write_events, write_patterns
 
 
 @pytest.fixture(autouse=True)
-def folder(tmp_path, monkeypatch) -> Path:
-    (tmp_path / "nothing").mkdir()
-    monkeypatch.setattr("ethogram.patterns.library.SHIPPED", tmp_path / "nothing")
+def folder(tmp_path, monkeypatch, no_shipped_patterns) -> Path:
     monkeypatch.delenv("ETHOGRAM_CONFIG", raising=False)
     monkeypatch.chdir(tmp_path)
     write_patterns(tmp_path / "patterns", WARM)

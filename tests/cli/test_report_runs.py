@@ -19,10 +19,8 @@ SECRET = "sk-proj-4fT9aQ2LxW8zR7KdLm3Np6Qs"
 
 
 @pytest.fixture
-def folder(tmp_path, monkeypatch) -> Path:
+def folder(tmp_path, monkeypatch, no_shipped_patterns) -> Path:
     """A folder with patterns of our own alone."""
-    (tmp_path / "nothing").mkdir()
-    monkeypatch.setattr("ethogram.patterns.library.SHIPPED", tmp_path / "nothing")
     monkeypatch.chdir(tmp_path)
     write_patterns(tmp_path / "patterns", SAME_ERROR)
     trusted_settings(tmp_path, "patterns: [patterns]\n")

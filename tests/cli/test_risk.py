@@ -10,6 +10,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from ethogram.cli.main import main
+from ethogram.patterns import library
 from ethogram.schemas import schema
 from settings_files import trust, trusted_settings
 from small import GONE, HOT, WARM, turns, warm_messages, write_events, write_patterns
@@ -27,7 +28,7 @@ def made(tmp_path_factory) -> Path:
     write_events(place / "a.jsonl", [*warm_messages(), *hot])
     trusted_settings(place, "patterns: [patterns]\n")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("ethogram.patterns.library.SHIPPED", place / "nothing")
+        patch.setattr(library, "SHIPPED", place / "nothing")
         patch.chdir(place)
         main(["store", "import", "a.jsonl", "--store", "s.db"])
         main(["sweep", "--store", "s.db", "--as-of", AS_OF])
@@ -35,9 +36,8 @@ def made(tmp_path_factory) -> Path:
 
 
 @pytest.fixture
-def folder(made, tmp_path, monkeypatch, capsys) -> Path:
+def folder(made, tmp_path, monkeypatch, capsys, no_shipped_patterns) -> Path:
     shutil.copytree(made, tmp_path, dirs_exist_ok=True)
-    monkeypatch.setattr("ethogram.patterns.library.SHIPPED", tmp_path / "nothing")
     monkeypatch.chdir(tmp_path)
     trust("ethogram.yaml")
     capsys.readouterr()

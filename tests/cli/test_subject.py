@@ -19,9 +19,7 @@ from small import BOTH, GONE, HOT, WARM, message, turns, warm_messages, write_ev
 
 
 @pytest.fixture
-def folder(tmp_path, monkeypatch, capsys) -> Path:
-    (tmp_path / "nothing").mkdir()
-    monkeypatch.setattr("ethogram.patterns.library.SHIPPED", tmp_path / "nothing")
+def folder(tmp_path, monkeypatch, capsys, no_shipped_patterns) -> Path:
     monkeypatch.chdir(tmp_path)
     write_patterns(tmp_path / "patterns", WARM, HOT, GONE, BOTH)
     lines = [

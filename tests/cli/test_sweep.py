@@ -21,9 +21,7 @@ AT = ("--as-of", "2026-01-04T13:00:00Z")
 
 
 @pytest.fixture
-def folder(tmp_path, monkeypatch) -> Path:
-    (tmp_path / "nothing").mkdir()
-    monkeypatch.setattr("ethogram.patterns.library.SHIPPED", tmp_path / "nothing")
+def folder(tmp_path, monkeypatch, no_shipped_patterns) -> Path:
     monkeypatch.chdir(tmp_path)
     write_patterns(tmp_path / "patterns", WARM, HOT, GONE, BOTH)
     write_events(tmp_path / "a.jsonl", warm_messages())

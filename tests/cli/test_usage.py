@@ -12,6 +12,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from ethogram.cli.main import main
+from ethogram.files import sqlite
 from ethogram.schemas import schema
 from ethogram.usage.tracker import UsageTracker
 
@@ -321,8 +322,8 @@ def test_who_learns_from_a_private_store_leaves_a_line(private, capsys):
 
 
 def test_a_purge_that_is_not_clean_does_not_say_so(recorded, capsys, monkeypatch):
-    monkeypatch.setattr("ethogram.files.sqlite.TRIES", 2)
-    monkeypatch.setattr("ethogram.files.sqlite.PATIENCE", 20)
+    monkeypatch.setattr(sqlite, "TRIES", 2)
+    monkeypatch.setattr(sqlite, "PATIENCE", 20)
     reader = sqlite3.connect("usage.db", isolation_level=None)
     reader.execute("BEGIN")
     reader.execute("SELECT count(*) FROM people").fetchone()

@@ -24,9 +24,7 @@ SAVE = "import sys; open(sys.argv[1], 'a').write(sys.stdin.read())"
 
 
 @pytest.fixture
-def folder(tmp_path, monkeypatch) -> Path:
-    (tmp_path / "nothing").mkdir()
-    monkeypatch.setattr("ethogram.patterns.library.SHIPPED", tmp_path / "nothing")
+def folder(tmp_path, monkeypatch, no_shipped_patterns) -> Path:
     monkeypatch.chdir(tmp_path)
     write_patterns(tmp_path / "patterns", WARM)
     write_events(tmp_path / "a.jsonl", warm_messages())

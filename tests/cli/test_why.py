@@ -13,10 +13,8 @@ from small import BOTH, GONE, HOT, WARM, turns, warm_messages, write_events, wri
 
 
 @pytest.fixture
-def folder(tmp_path, monkeypatch) -> Path:
+def folder(tmp_path, monkeypatch, no_shipped_patterns) -> Path:
     """A folder with patterns of our own alone, and a demand that comes too late after the warmth."""
-    (tmp_path / "nothing").mkdir()
-    monkeypatch.setattr("ethogram.patterns.library.SHIPPED", tmp_path / "nothing")
     monkeypatch.chdir(tmp_path)
     write_patterns(tmp_path / "patterns", WARM, HOT, GONE, BOTH)
     write_events(tmp_path / "events.jsonl", warm_messages(days=(1, 2, 3, 8)))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import time
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ import pytest
 from ethogram.agents.hook.plan import library_of, settings_files
 from ethogram.app.analyze import load_library
 from ethogram.config import Settings, load_settings
+from ethogram.config import trust as trust_module
 from ethogram.config.learned import LEARNED_FILE, write_changes
 from ethogram.config.mutes import add_mute
 from ethogram.config.settings import CONVERSATION, HOOK, LEARNING, RISK, USAGE
@@ -35,6 +35,7 @@ from ethogram.patterns.library import load_patterns
 from ethogram.risk.changes import Change
 from settings_files import trust, trusted_settings
 from small import WARM, write_patterns
+from waiting import calls_of
 
 ONE = Change(parse_time("2026-01-01T00:00:00Z"), "ann", "love_bombing", "pressure", 0.3, 0.5)
 VALUES: dict[str, Any] = {
@@ -201,9 +202,9 @@ def test_only_so_many_untrusted_globs_count():
 @pytest.mark.parametrize("name", ["ethogram.yaml", LEARNED_FILE])
 def test_an_untrusted_file_that_cannot_be_read_is_one_warning_and_no_error(content, name):
     Path(name).write_bytes(content)
-    began = time.process_time()
     loaded = load_settings(environ={})
-    assert time.process_time() - began < 1
+    # As for any other file: nothing of it is gone through, however much there is.
+    assert calls_of(lambda: load_settings(environ={})) < 10_000
     assert loaded.settings == Settings()
     (line,) = loaded.warnings
     assert line.startswith(name)
@@ -641,16 +642,14 @@ def test_a_folder_of_patterns_is_listed_within_bounds(folder, how):
 def test_listing_ends_after_so_many_seconds(folder, monkeypatch):
     write_patterns(folder / "mine", WARM)
     assert len(pattern_files(folder / "mine")) == 1
-    monkeypatch.setattr("ethogram.config.trust.MAX_SECONDS", -1.0)
+    monkeypatch.setattr(trust_module, "MAX_SECONDS", -1.0)
     with pytest.raises(BadPattern, match="mine: holds more than can be listed in"):
         pattern_files(folder / "mine")
 
 
 def test_the_root_of_the_disk_is_no_folder_of_patterns():
-    began = time.monotonic()
     with pytest.raises(BadPattern, match=r"^/: holds "):
         load_patterns(more=["/"])
-    assert time.monotonic() - began < 10
 
 
 def test_links_to_folders_are_not_followed(folder, tmp_path):

@@ -15,6 +15,7 @@ import code_patterns
 from ethogram import Watch, analyze
 from ethogram.app.analyze import analyze_batch
 from ethogram.app.pattern_tests import run_examples
+from ethogram.engine import detect
 from ethogram.ingest import Batch
 from ethogram.models import Detection, Event
 from ethogram.patterns.code_patterns import code_patterns as registered
@@ -106,7 +107,7 @@ def test_both_engines_and_a_watch_find_the_same(name: str, seed: int, monkeypatc
     events = random_events(seed)
     whole = by_analyze(name, events)
     assert by_watch(name, events, restarts=False) == whole
-    monkeypatch.setattr("ethogram.engine.detect.MANY_EVENTS", 1)  # in columns
+    monkeypatch.setattr(detect, "MANY_EVENTS", 1)  # in columns
     assert by_analyze(name, events) == whole
 
 

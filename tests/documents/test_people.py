@@ -149,7 +149,7 @@ def test_an_invalid_event_is_refused_and_leaves_no_fact(tracker):
 
 
 def test_facts_have_a_bound_in_events_and_sessions(tracker, monkeypatch):
-    monkeypatch.setattr("ethogram.usage.behavioral.MAX_SESSIONS", 3)
+    monkeypatch.setattr(behavioral, "MAX_SESSIONS", 3)
     for i in range(520):
         tracker.record("s1", 1_775_000_000 + i)
     assert len(tracker._sessions["s1"][0]) <= 500

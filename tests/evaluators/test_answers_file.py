@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from ethogram.errors import BadUsage
+from ethogram.evaluators import response_cache
 from ethogram.evaluators.base import Evaluation, Usage
 from ethogram.evaluators.response_cache import SCHEMA, Answers
 
@@ -97,7 +98,7 @@ def test_answers_of_another_users_key_are_not_believed(path, tmp_path, monkeypat
 def test_an_older_file_is_upgraded_with_its_answers_and_a_newer_one_refused(path, monkeypatch):
     newer = SCHEMA._replace(steps=(*SCHEMA.steps, "ALTER TABLE answers ADD COLUMN mood TEXT;\n"))
     with monkeypatch.context() as tomorrow:
-        tomorrow.setattr("ethogram.evaluators.response_cache.SCHEMA", newer)
+        tomorrow.setattr(response_cache, "SCHEMA", newer)
         answers = Answers(path)
         assert answers.get("a") == ANSWER
         answers.close()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -10,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ethogram.errors import Conflict
-from ethogram.ingest import Buffer, flush, in_order, release
+from ethogram.ingest import Buffer, flush, in_order, ordering, release
 from ethogram.models import Event
+from waiting import calls_of
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -155,7 +155,7 @@ def test_flushing_nothing_gives_nothing():
 
 
 def test_so_many_events_wait_and_beyond_that_the_earliest_is_let_go(monkeypatch):
-    monkeypatch.setattr("ethogram.ingest.ordering.MOST_WAITING", 3)
+    monkeypatch.setattr(ordering, "MOST_WAITING", 3)
     buffer, gone = Buffer(), []
     for k in (0, 2, 1, 4, 3):
         at = datetime(2026, 1, 1, tzinfo=UTC) + timedelta(seconds=k)
@@ -167,13 +167,12 @@ def test_so_many_events_wait_and_beyond_that_the_earliest_is_let_go(monkeypatch)
 
 
 def test_waiting_takes_no_longer_the_more_events_wait():
-    def seconds(events: int) -> float:
-        buffer, begun = Buffer(), time.process_time()
+    def fill(events: int) -> None:
+        buffer = Buffer()
         start = datetime(2026, 1, 1, tzinfo=UTC)
         for k in range(events):
             event = Event(f"e{k}", start + timedelta(milliseconds=k), "ann", seq=k)
             buffer = release(buffer, event, timedelta(hours=1)).buffer
-        return time.process_time() - begun
 
-    # One look at each that waits, for each that comes, would take 16 times as long.
-    assert min(seconds(4_000) for _ in range(3)) < 8 * min(seconds(1_000) for _ in range(3))
+    # One look at each that waits, for each that comes, would be 16 times as many calls.
+    assert calls_of(lambda: fill(2_000)) < 6 * calls_of(lambda: fill(500))

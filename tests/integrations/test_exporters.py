@@ -23,6 +23,7 @@ from environments import python_with
 from ethogram.cli.main import main
 from ethogram.errors import BadUsage
 from ethogram.integrations.exporters.base import make, parse, read_records
+from ethogram.remote import posting
 from service.conftest import Start, start, wait_for  # noqa: F401 (a fixture)
 from service.test_events import post as post_events
 from service.test_outputs import bomb
@@ -411,10 +412,8 @@ def test_every_line_that_is_wrong_is_named():
 
 
 @pytest.fixture
-def folder(tmp_path, monkeypatch) -> Path:
-    (tmp_path / "nothing").mkdir()
-    monkeypatch.setattr("ethogram.patterns.library.SHIPPED", tmp_path / "nothing")
-    monkeypatch.setattr("ethogram.remote.posting.wait", lambda _: None)
+def folder(tmp_path, monkeypatch, no_shipped_patterns) -> Path:
+    monkeypatch.setattr(posting, "wait", lambda _: None)
     monkeypatch.chdir(tmp_path)
     write_patterns(tmp_path / "patterns", WARM)
     write_events(tmp_path / "a.jsonl", [*warm_messages(), *warm_messages("di", (5, 6, 7, 8))])

@@ -8,7 +8,9 @@ from typing import Any
 
 import pytest
 
+from ethogram.app import pattern_tests
 from ethogram.app.pattern_tests import ExampleResult, run_examples, summary, summary_line
+from ethogram.engine import detect
 from ethogram.engine.detect import ENGINES, run_live
 from ethogram.engine.match import Outcome
 from ethogram.patterns import library
@@ -23,7 +25,7 @@ def folder(tmp_path, monkeypatch) -> Path:
     """A folder of its own for every test, beside a library without patterns."""
     (tmp_path / "shipped").mkdir()
     monkeypatch.setattr(library, "SHIPPED", tmp_path / "shipped")
-    monkeypatch.setattr("ethogram.app.pattern_tests.ENGINES", {"live": run_live})
+    monkeypatch.setattr(pattern_tests, "ENGINES", {"live": run_live})
     return tmp_path / "mine"
 
 
@@ -276,8 +278,8 @@ def test_every_engine_is_asked_and_the_one_that_differs_is_named(folder, monkeyp
         return Outcome()
 
     both = {"live": run_live, "blind": blind}
-    monkeypatch.setattr("ethogram.app.pattern_tests.ENGINES", both)
-    monkeypatch.setattr("ethogram.engine.detect.ENGINES", both)
+    monkeypatch.setattr(pattern_tests, "ENGINES", both)
+    monkeypatch.setattr(detect, "ENGINES", both)
     write(folder)
     results = run_examples(select([folder]))
     (failed,) = [result for result in results if not result.ok]
@@ -287,10 +289,8 @@ def test_every_engine_is_asked_and_the_one_that_differs_is_named(folder, monkeyp
 
 
 def test_the_engines_are_those_that_detections_are_found_with():
-    from ethogram.app import pattern_tests as module
-
     assert set(ENGINES) == {"columns", "live"}
-    assert module.find.__globals__["ENGINES"] is ENGINES
+    assert pattern_tests.find.__globals__["ENGINES"] is ENGINES
 
 
 # --- what is shown and shipped --------------------------------------------------------------

@@ -13,6 +13,7 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 import pytest
 
 from ethogram.errors import BadUsage
+from ethogram.remote import posting
 from ethogram.remote.posting import ATTEMPTS
 from ethogram.remote.webhook import Webhook
 
@@ -90,8 +91,8 @@ def test_an_answer_that_never_ends_is_given_up(monkeypatch, start):
                     time.sleep(0.02)
                     self.request.sendall(b"x")
 
-    monkeypatch.setattr("ethogram.remote.posting.SECONDS", 0.3)
-    monkeypatch.setattr("ethogram.remote.posting.ATTEMPTS", 1)
+    monkeypatch.setattr(posting, "SECONDS", 0.3)
+    monkeypatch.setattr(posting, "ATTEMPTS", 1)
     with socketserver.TCPServer(("127.0.0.1", 0), Slow) as slow:
         thread = threading.Thread(target=slow.handle_request)
         thread.start()

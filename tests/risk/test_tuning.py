@@ -5,6 +5,7 @@ from datetime import timedelta
 import numpy as np
 import pytest
 
+from ethogram.risk import tuning
 from ethogram.risk.parameter_grid import (
     JudgedItem,
     ParameterGrid,
@@ -216,7 +217,7 @@ def test_what_one_subject_repeats_widens_the_interval_and_single_things_do_not()
 
 
 def test_what_luck_alone_would_let_through_must_still_help_others(monkeypatch):
-    monkeypatch.setattr("ethogram.risk.tuning.permutation_p", lambda *_: 0.0)
+    monkeypatch.setattr(tuning, "permutation_p", lambda *_: 0.0)
     told = [one_run(np.random.default_rng(seed), wrong=0.5)[1] for seed in range(8)]
     blocked = [
         item for item in told if isinstance(item, NoProposal) and "does not help with others" in item.why

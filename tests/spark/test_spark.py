@@ -22,6 +22,7 @@ if os.environ.get("CI") != "true":
 import pyarrow as pa
 import pyarrow.parquet
 
+from ethogram import spark as spark_module
 from ethogram.app.analyze import analyze_gathered, load_library
 from ethogram.app.live.stream_consumer import EventWriter
 from ethogram.cli.main import main
@@ -232,9 +233,7 @@ sys.exit(main(sys.argv[1:]))
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    (tmp_path / "nothing").mkdir()
-    monkeypatch.setattr("ethogram.patterns.library.SHIPPED", tmp_path / "nothing")
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, no_shipped_patterns: None) -> Path:
     monkeypatch.chdir(tmp_path)
     write_patterns(tmp_path / "patterns", PRESSES, SPREADS)
     (tmp_path / "in").mkdir()
@@ -304,7 +303,7 @@ def test_a_batch_that_failed_in_the_middle_is_repeated(
         if len(calls) == 3:
             raise BadUsage("the disk is full")
 
-    monkeypatch.setattr("ethogram.spark.MOST", 50)
+    monkeypatch.setattr(spark_module, "MOST", 50)
     with monkeypatch.context() as patched:
         patched.setattr(EventWriter, "_set_aside", fail)
         assert main(stream_args()) == 2

@@ -10,7 +10,7 @@ from datetime import timedelta
 import pytest
 
 from ethogram.models import Event, Reading
-from ethogram.store import Store
+from ethogram.store import Store, clustered
 from ethogram.store.blocks import decode_block, encode_block
 from ethogram.store.columns import row_columns
 from stores_support import NOON
@@ -18,7 +18,7 @@ from stores_support import NOON
 
 @pytest.fixture(params=["sqlite", "postgresql"])
 def store(request: pytest.FixtureRequest, new_store, monkeypatch) -> Iterator[Store]:
-    monkeypatch.setattr("ethogram.store.clustered.MANY", 10)
+    monkeypatch.setattr(clustered, "MANY", 10)
     with new_store(request.param) as opened:
         yield opened
 

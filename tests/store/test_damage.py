@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from ethogram.cli import main as cli
+from ethogram.patterns import library
 from settings_files import trust
 from store_files import EVENTS, KEY, OF_EVENTS, OF_USE, USAGE, left_beside, make_folder
 
@@ -32,7 +33,7 @@ def whole(tmp_path_factory) -> Iterator[Path]:
     folder = tmp_path_factory.mktemp("whole")
     (folder / "nothing").mkdir()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("ethogram.patterns.library.SHIPPED", folder / "nothing")
+        patch.setattr(library, "SHIPPED", folder / "nothing")
         patch.setattr(cli, "build_app", cache(cli.build_app))
         patch.chdir(folder)
         make_folder(folder)

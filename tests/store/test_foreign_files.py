@@ -23,9 +23,7 @@ APP = cache(cli.build_app)
 
 
 @pytest.fixture
-def folder(tmp_path, monkeypatch) -> Path:
-    (tmp_path / "nothing").mkdir()
-    monkeypatch.setattr("ethogram.patterns.library.SHIPPED", tmp_path / "nothing")
+def folder(tmp_path, monkeypatch, no_shipped_patterns) -> Path:
     monkeypatch.setattr(cli, "build_app", APP)
     monkeypatch.chdir(tmp_path)
     make_folder(tmp_path)

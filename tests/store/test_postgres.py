@@ -14,13 +14,14 @@ from pathlib import Path
 
 import pytest
 
+from ethogram.app import stored_events
 from ethogram.app.importing import Options, import_events
 from ethogram.app.sweep import sweep
 from ethogram.cli.main import main
 from ethogram.errors import BadUsage, EthogramError
 from ethogram.models import Event
 from ethogram.patterns.library import load_patterns
-from ethogram.store import Store, open_store
+from ethogram.store import Store, open_store, postgres
 from ethogram.store.postgres import SCHEMA, explain, parse, shown_url
 from servers import Postgres, free_port, own_server, postgres_schema, small_disk
 from small import warm_messages, write_events
@@ -113,7 +114,7 @@ def test_an_older_schema_is_upgraded_with_its_events(url, store, monkeypatch):
     store.close()
     step = "CREATE TABLE moods (key INTEGER PRIMARY KEY, name TEXT) STRICT;\n"
     step += "ALTER TABLE looks ADD COLUMN mood TEXT;\n"
-    monkeypatch.setattr("ethogram.store.postgres.SCHEMA", SCHEMA._replace(steps=(*SCHEMA.steps, step)))
+    monkeypatch.setattr(postgres, "SCHEMA", SCHEMA._replace(steps=(*SCHEMA.steps, step)))
     for _ in range(2):
         with open_store(url) as opened:
             assert opened.info().schema == SCHEMA.version + 1
@@ -125,7 +126,7 @@ def test_an_older_schema_is_upgraded_with_its_events(url, store, monkeypatch):
 def test_an_upgrade_that_fails_changes_nothing(url, store, monkeypatch):
     store.close()
     step = "CREATE TABLE moods (name TEXT) STRICT;\nALTER TABLE nothing ADD COLUMN mood TEXT;\n"
-    monkeypatch.setattr("ethogram.store.postgres.SCHEMA", SCHEMA._replace(steps=(*SCHEMA.steps, step)))
+    monkeypatch.setattr(postgres, "SCHEMA", SCHEMA._replace(steps=(*SCHEMA.steps, step)))
     with pytest.raises(EthogramError, match="nothing"):
         open_store(url)
     monkeypatch.undo()
@@ -233,7 +234,7 @@ def server() -> Iterator[Postgres]:
 
 
 def test_processes_that_share_a_sweep_log_in_with_the_password(server, monkeypatch):
-    monkeypatch.setattr("ethogram.app.stored_events.MOST_SUBJECTS", 1)
+    monkeypatch.setattr(stored_events, "MOST_SUBJECTS", 1)
     with open_store(server.url, create=True) as store:
         store.add([Event.sample(id=who, subject=who) for who in ("ann", "bo")])
         now = Event.sample().at

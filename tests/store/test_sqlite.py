@@ -14,7 +14,7 @@ from sqlalchemy import inspect
 
 from ethogram.errors import BadUsage, EthogramError
 from ethogram.models import Event, Reading, Verdict
-from ethogram.store import open_store
+from ethogram.store import open_store, sqlite
 from ethogram.store.records import SweptDetection
 from ethogram.store.schema import METADATA, SCHEMA
 from ethogram.store.sqlite import SQLiteStore
@@ -43,7 +43,7 @@ def test_every_table_is_strict(store):
 def with_step(monkeypatch, step: str) -> None:
     """The program of tomorrow: one more step leads to its schema."""
     newer = SCHEMA._replace(steps=(*SCHEMA.steps, step))
-    monkeypatch.setattr("ethogram.store.sqlite.SCHEMA", newer)
+    monkeypatch.setattr(sqlite, "SCHEMA", newer)
 
 
 def version_of(path) -> int:

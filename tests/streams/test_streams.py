@@ -132,10 +132,8 @@ def name() -> str:
 
 
 @pytest.fixture
-def library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Library:
+def library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, no_shipped_patterns: None) -> Library:
     """Two patterns, in a folder that is the working directory too."""
-    (tmp_path / "nothing").mkdir()
-    monkeypatch.setattr("ethogram.patterns.library.SHIPPED", tmp_path / "nothing")
     monkeypatch.chdir(tmp_path)
     return load_library([write_patterns(tmp_path / "patterns", WARM, HOT)], Settings())
 

@@ -12,9 +12,7 @@ PRIVATE = "private.db"
 
 
 @pytest.fixture
-def folder(tmp_path, monkeypatch):
-    (tmp_path / "nothing").mkdir()
-    monkeypatch.setattr("ethogram.patterns.library.SHIPPED", tmp_path / "nothing")
+def folder(tmp_path, monkeypatch, no_shipped_patterns):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("ETHOGRAM_DEBUG", "1")
     monkeypatch.setenv("ETHOGRAM_USAGE_KEY_FILE", KEY)

@@ -11,7 +11,7 @@ import pytest
 
 import ethogram
 from ethogram.errors import BadUsage
-from ethogram.usage import behavioral
+from ethogram.usage import behavioral, write_buffer
 from ethogram.usage.event import arguments_of
 from ethogram.usage.pseudonym import Pseudonym, new_keys
 from ethogram.usage.tracker import UsageTracker
@@ -287,7 +287,7 @@ def test_memory_holds_the_same_however_often_somebody_reads(monkeypatch):
     """Events wait until a read, or until there are too many of them; neither may change what is held."""
     trackers = []
     for limit in (8_000, 8_000, 2):
-        monkeypatch.setattr("ethogram.usage.write_buffer.MAX_IN_MEMORY", limit)
+        monkeypatch.setattr(write_buffer, "MAX_IN_MEMORY", limit)
         trackers.append(UsageTracker(key=KEYS, clock=lambda: NOW))
     for tracker in trackers:
         for k in range(60):

@@ -13,6 +13,8 @@ from contextlib import closing
 import pytest
 
 from ethogram.errors import BadUsage, EthogramError
+from ethogram.usage import tables
+from ethogram.usage import tracker as tracker_module
 from ethogram.usage.pseudonym import new_keys, write_keys
 from ethogram.usage.tables import SCHEMA
 from ethogram.usage.tracker import UsageTracker
@@ -189,7 +191,7 @@ def test_files_of_others_are_left_alone(path, tmp_path):
 
 
 def test_many_events_of_a_file_are_taken_once_and_go_on_where_they_were(path, monkeypatch):
-    monkeypatch.setattr("ethogram.usage.tracker.AT_ONCE", 4)
+    monkeypatch.setattr(tracker_module, "AT_ONCE", 4)
     events = [{"subject": "ann", "at": BEGIN + k, "length": 5} for k in range(10)]
     with opened(path, keep="aggregates") as tracker:
 
@@ -239,7 +241,7 @@ def test_an_older_store_is_upgraded_with_its_people(path, monkeypatch):
         tracker.record("ann", BEGIN)
     # The program of tomorrow: one more step leads to its schema.
     newer = SCHEMA._replace(steps=(*SCHEMA.steps, "CREATE TABLE moods (name TEXT) STRICT;\n"))
-    monkeypatch.setattr("ethogram.usage.tables.SCHEMA", newer)
+    monkeypatch.setattr(tables, "SCHEMA", newer)
     for _ in range(2):
         with opened(path) as tracker:
             assert events_of(tracker, "ann") == 1

@@ -16,6 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.evaluators.scripted import Scripted
 
+from ethogram.app.evaluation import questions as questions_module
 from ethogram.app.evaluation.questions import INTERRUPTED, OVER_BUDGET, InBatches, Sampling
 from ethogram.app.evaluation.scoring import Evaluated, Paying, evaluate_events
 from ethogram.errors import BadUsage, EvaluatorStopped
@@ -453,7 +454,7 @@ def test_a_second_interrupt_ends_it_and_counts_what_was_under_way(monkeypatch: p
             raise KeyboardInterrupt
         return wait(*args, **how)  # type: ignore[arg-type]
 
-    monkeypatch.setattr("ethogram.app.evaluation.questions.wait", waiting)
+    monkeypatch.setattr(questions_module, "wait", waiting)
     evaluated = evaluate(distinct(6), by)
     assert evaluated.stopped == INTERRUPTED
     assert len(by.asked) == 2

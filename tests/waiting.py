@@ -1,0 +1,58 @@
+"""Waits and measures that hold on any machine: conditions instead of pauses, counted work instead of seconds."""
+
+from __future__ import annotations
+
+import gc
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+PATIENCE_SECONDS = 120.0
+"""When a wait is given up. Nothing takes this long even on a slow machine: it ends what would hang."""
+
+
+def wait_until(condition: Callable[[], Any], what: str, seconds: float = PATIENCE_SECONDS) -> Any:
+    """The first true value of a condition; fails with what was waited for."""
+    end = time.monotonic() + seconds
+    while not (value := condition()):
+        assert time.monotonic() < end, f"waited {seconds:g} seconds for {what}"
+        time.sleep(0.01)
+    return value
+
+
+@contextmanager
+def ending(what: str, seconds: float = PATIENCE_SECONDS) -> Iterator[None]:
+    """Fail where the block never ends: where it takes so many seconds of this process's own CPU."""
+
+    def stop(*_: object) -> None:
+        raise AssertionError(f"{what}: not done after {seconds:g} seconds of CPU")
+
+    before = signal.signal(signal.SIGVTALRM, stop)
+    signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        signal.signal(signal.SIGVTALRM, before)
+
+
+def calls_of(action: Callable[[], Any]) -> int:
+    """How many functions an action calls, in Python and in C: the same on a busy machine as on an idle one."""
+    calls = 0
+
+    def count(_frame: Any, event: str, _argument: Any) -> None:
+        nonlocal calls
+        calls += event in ("call", "c_call")
+
+    before = sys.getprofile()
+    gc.disable()  # what other tests left behind calls finalizers
+    sys.setprofile(count)
+    try:
+        action()
+    finally:
+        sys.setprofile(before)
+        gc.enable()
+    return calls
