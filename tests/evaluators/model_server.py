@@ -253,7 +253,9 @@ class _Handler(BaseHTTPRequestHandler):
                 time.sleep(float(said or 0.1))
             return None
         if name == "slow":
-            time.sleep(float(said or 2))
+            self.connection.recv(1)  # until the client hangs up
+            self.close_connection = True
+            return None
         return self._send(200, data)
 
     def _status(self, name: str, text: str, body: Any) -> None:
