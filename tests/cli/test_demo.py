@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shlex
-import time
 from pathlib import Path
 
 import pytest
@@ -96,8 +95,6 @@ def test_without_examples_it_says_so(small, capsys):
 
 @pytest.mark.skipif(not mode.EXAMPLES.is_dir(), reason="the examples are being written")
 def test_every_example_that_ships_has_a_headline_and_something_to_find(capsys):
-    start = time.process_time()
     assert main(["demo", "--json"]) == 0
-    assert time.process_time() - start < 10
     found = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert {one["example"] for one in found if one["record"] == "detection"} == set(mode.HEADLINES)

@@ -4,7 +4,6 @@ import inspect
 import io
 import random
 import re
-import time
 from contextlib import suppress
 
 import pytest
@@ -14,6 +13,7 @@ from ethogram.errors import EthogramError
 from ethogram.ingest.errors import Unreadable
 from ethogram.ingest.format import HEAD, Input
 from ethogram.models.limits import Limits
+from waiting import calls_of, ending
 
 NAMES = registry.adapters.names()
 HEADS = [
@@ -97,10 +97,10 @@ def test_recognising_gives_the_same_twice(name: str):
 
 
 def test_recognising_a_full_head_of_anything_is_quick(name: str):
-    began = time.process_time()
     for piece in (b"{", b"[", b'{"a": 1}\n', b"a,b\n", b"\xff", b'"'):
-        made(name).recognises((piece * HEAD)[:HEAD], "a.jsonl")
-    assert time.process_time() - began < 3
+        head = (piece * HEAD)[:HEAD]
+        with ending(f"{name}: recognising a head of {piece!r}"):
+            assert calls_of(lambda: made(name).recognises(head, "a.jsonl")) < 20_000  # noqa: B023
 
 
 def test_reading_anything_gives_records_or_says_why_not(name: str):

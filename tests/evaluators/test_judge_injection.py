@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import time
 from pathlib import Path
 
 import pytest
@@ -16,6 +15,7 @@ from ethogram.lexicon import scan
 from ethogram.lexicon.normalize import fold
 from ethogram.models import Event
 from ethogram.signals.judge_injection import judge_injection, load_cues, required_words, steers_its_judge
+from waiting import ending
 
 CORPUS = YAML(typ="safe", pure=True).load(
     Path(__file__).with_name("judge_injections.yaml").read_text("utf-8")
@@ -152,10 +152,9 @@ def test_quotation_marks_alone_are_no_excuse_but_talk_about_attacks_is():
         ),
     ],
 )
-def test_no_text_takes_long(piece):
-    start = time.perf_counter()
-    steers_its_judge(piece * 100_000)
-    assert time.perf_counter() - start < 3  # 0.2 s on a quiet machine
+def test_no_text_blows_up(piece):
+    with ending(f"a look at 100,000 times {piece!r}"):
+        steers_its_judge(piece * 100_000)
 
 
 # --- what becomes of them -----------------------------------------------------------------------

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import time
 from functools import cache
 
 import pytest
@@ -19,6 +18,7 @@ from ethogram.evaluators.local_model import SUPPORT, shipped
 from ethogram.lexicon import scan
 from ethogram.models import TRAITS
 from ethogram.patterns.catalogue import indicator_catalogue
+from waiting import calls_of, ending
 
 LOCAL = Local({})
 ALL_PROBES = [text for texts in PROBES.values() for text in texts]
@@ -110,12 +110,12 @@ def test_a_text_of_fewer_than_three_words_is_not_measured(text):
         "".join(map(chr, range(0x20, 0xD7FF))),
     ],
 )
-def test_hostile_texts_take_milliseconds(text):
+def test_hostile_texts_are_read_in_part(text):
     question = ask(text)
     LOCAL.evaluate(ask("to have the weights read first"))
-    started = time.process_time()
-    assert isinstance(LOCAL.evaluate(question), Evaluation | NotMeasured)
-    assert time.process_time() - started < 0.25
+    with ending("an evaluation"):
+        assert isinstance(LOCAL.evaluate(question), Evaluation | NotMeasured)
+        assert calls_of(lambda: LOCAL.evaluate(question)) < 50_000
 
 
 def test_only_the_beginning_of_a_long_text_is_read():

@@ -20,7 +20,7 @@ from typing import Any
 
 from fuzz.mutate import mutated
 
-CPU_SECONDS = 2.0
+CPU_SECONDS = 20.0
 MEMORY = 2**30
 """Address space that a target may take beyond what the process has."""
 MOST_SEED = 20_000

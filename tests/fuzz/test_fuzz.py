@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import random
 import re
-import time
 from pathlib import Path
 
 import pytest
@@ -28,10 +27,8 @@ NAMES = [
 
 def check(target: Target, count: int, seed: int, folder: Path) -> Report:
     """Fuzz a target; fail with the seed and every failure, its smallest input in a file of its own."""
-    began = time.process_time()
     report = fuzz(target, count, seed)
-    spent = time.process_time() - began
-    print(f"{target.name}: {report.cases} inputs, {report.kept} kept, {spent:.1f} s of CPU, seed {seed}")
+    print(f"{target.name}: {report.cases} inputs, {report.kept} kept, seed {seed}")
     said = [f"{target.name} fails; repeat with ETHOGRAM_FUZZ_SEED={seed}"]
     for number, failure in enumerate(report.failures.values()):
         path = folder / f"{re.sub('[^a-z_]', '_', target.name)}-{number}.bin"
@@ -95,7 +92,8 @@ def made(run) -> Target:
     ("run", "what"), [(faulty, "KeyError at test_fuzz.py"), (greedy, "MemoryError"), (endless, "TooSlow")]
 )
 def test_a_planted_fault_is_found_and_shrunk(run, what, monkeypatch):
-    monkeypatch.setattr(loop, "CPU_SECONDS", 0.1)
+    if run is endless:
+        monkeypatch.setattr(loop, "CPU_SECONDS", 0.2)
     report = fuzz(made(run), 3_000 if run is faulty else 60, 1)
     (failure,) = report.failures.values()
     assert failure.what.startswith(what)

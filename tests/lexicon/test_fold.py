@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -11,6 +9,7 @@ from hypothesis import strategies as st
 import naive_scan
 from ethogram.lexicon.matcher import Matcher
 from ethogram.lexicon.normalize import Offsets, fold
+from waiting import ending
 
 ALPHABET = "act now'’ -_*~\n\t@$0134579.,\"|Аасоеﬁ½é́​­－Ｎ𝐧あж🦞\x00\x7f\u2028한"
 PHRASES = ["act", "now", "act now", "now act", "can", "can't", "a", "cat act", "not", "fin"]
@@ -100,11 +99,9 @@ def test_what_a_text_folds_to(text, folded):
     ["a", " ", "'", '"', "_", "a_", "-", "a-", "1a", "a1", "a1b2 ", "\u200b", "é", "ж", "ﬁ", "a\u0301",
      "act now ", "act ", "not ", "``", "`a", "'a ", "‘a", "“", "«a", "> ", "http://", "@a", "💥 "],
 )  # fmt: skip
-def test_a_megabyte_of_anything_takes_a_moment(piece):
+def test_a_megabyte_of_anything_is_scanned(piece):
     from ethogram.lexicon.scanner import scan
 
     text = (piece * 1_000_000)[:1_000_000]
-    scan("warm")
-    began = time.process_time()
-    scan(text)
-    assert time.process_time() - began < 6
+    with ending(f"a scan of a megabyte of {piece!r}"):
+        scan(text)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import string
-import time
 from random import Random
 
 import pytest
@@ -12,6 +11,7 @@ from hypothesis import strategies as st
 
 from ethogram.models import Event
 from ethogram.models.redaction import MAX_READ, MAX_SHOWN, excerpt, is_card, mask
+from waiting import ending
 
 BASE62 = string.ascii_letters + string.digits
 WORDS = st.sampled_from(["", "see ", "the key is ", "x=", '{"a": "', "(", "look: "])
@@ -194,11 +194,10 @@ def test_masking_twice_changes_nothing_more(text):
         "AB12 ",
     ],
 )
-def test_no_text_takes_long(piece):
+def test_no_text_blows_up(piece):
     text = piece * (1_000_000 // len(piece))
-    started = time.process_time()
-    assert len(mask(text)) <= MAX_READ + 1_000
-    assert time.process_time() - started < 0.5
+    with ending(f"masking a megabyte of {piece!r}"):
+        assert len(mask(text)) <= MAX_READ + 1_000
 
 
 def test_half_a_key_at_the_cut_is_not_shown():

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-import time
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from ethogram.signals.agent.path_scope import matches
+from waiting import ending
 
 
 def meaning(glob: str) -> re.Pattern[str]:
@@ -33,7 +33,6 @@ def test_a_glob_means_what_its_regular_expression_does(glob: str, path: str) -> 
 
 
 @pytest.mark.parametrize("glob", ["**a" * 60 + "c", "*a" * 90 + "c", "**/" * 60 + "c", "?*" * 100 + "c"])
-def test_no_glob_takes_long(glob: str) -> None:
-    began = time.process_time()
-    assert not matches("a" * 150 + "b/x" * 3, (glob, f"x{glob}"))
-    assert time.process_time() - began < 1
+def test_no_glob_blows_up(glob: str) -> None:
+    with ending(f"matching {glob!r}"):
+        assert not matches("a" * 150 + "b/x" * 3, (glob, f"x{glob}"))
