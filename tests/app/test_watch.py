@@ -24,6 +24,7 @@ from ethogram.patterns.library import load_patterns
 from live_cases import events_of, last_rows, live_rows, whole_rows
 from small import BOTH, GONE, HOT, WARM, message, turns, warm_messages, write_patterns
 from strategies import KINDS, random_case
+from waiting import PATIENCE_SECONDS
 
 CASES = 25
 GROWN, SUBJECTS = ((5_000, 9_000), 2) if os.environ.get("ETHOGRAM_TESTS") == "long" else ((2_500, 4_500), 1)
@@ -304,7 +305,7 @@ def test_a_saved_watch_goes_on_in_another_process(tmp_path):
         [sys.executable, "-c", code, str(tmp_path / "state.json"), str(folder), json.dumps(events[3])],
         capture_output=True,
         encoding="utf-8",
-        timeout=60,
+        timeout=PATIENCE_SECONDS,
         check=True,
     )
     assert json.loads(done.stdout) == [item.to_dict() for item in watch.observe(events[3])]

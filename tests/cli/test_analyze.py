@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import re
 import signal
+import struct
 import subprocess
 import sys
-import time
+import termios
 from pathlib import Path
+from typing import BinaryIO
 
 import pytest
 
@@ -17,6 +20,7 @@ import ethogram
 from ethogram.cli.main import main
 from settings_files import trusted_settings
 from small import BOTH, GONE, HOT, WARM, message, turns, warm_messages, write_events, write_patterns
+from waiting import PATIENCE_SECONDS, wait_until
 
 
 @pytest.fixture
@@ -39,7 +43,9 @@ def records(text: str) -> list[dict]:
 
 def command(*args: str, **options) -> subprocess.CompletedProcess[str]:
     line = [sys.executable, "-m", "ethogram", "analyze", *args]
-    return subprocess.run(line, capture_output=True, encoding="utf-8", timeout=60, check=False, **options)
+    return subprocess.run(
+        line, capture_output=True, encoding="utf-8", timeout=PATIENCE_SECONDS, check=False, **options
+    )
 
 
 def test_json_is_detections_then_what_is_insufficient_then_one_summary(folder, capsys):
@@ -306,6 +312,11 @@ def test_colour_only_on_a_terminal(folder):
     assert done.stderr == ""
 
 
+def unread(pipe: BinaryIO) -> int:
+    """How many bytes were written into a pipe and not read yet."""
+    return struct.unpack("i", fcntl.ioctl(pipe, termios.FIONREAD, b"\0" * 4))[0]
+
+
 @pytest.mark.skipif(os.name == "nt", reason="signals are sent to a process on POSIX only")
 def test_an_interrupt_is_exit_130_with_nothing_half_written(folder):
     line = [sys.executable, "-m", "ethogram", "analyze", "-", "--patterns", "patterns"]
@@ -314,9 +325,9 @@ def test_an_interrupt_is_exit_130_with_nothing_half_written(folder):
     ) as process:
         process.stdin.write((folder / "events.jsonl").read_bytes())
         process.stdin.flush()
-        time.sleep(3)  # until it waits for more to read
+        wait_until(lambda: unread(process.stdin) == 0, "the command to read what it was sent")
         process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=30)
+        out, err = process.communicate(timeout=PATIENCE_SECONDS)
     assert (process.returncode, out, err) == (130, b"", b"ethogram: interrupted\n")
 
 
@@ -328,9 +339,9 @@ def test_a_command_started_with_interrupts_ignored_is_not_interrupted(folder):
     ) as process:
         process.stdin.write((folder / "events.jsonl").read_bytes())
         process.stdin.flush()
-        time.sleep(3)  # until it waits for more to read
+        wait_until(lambda: unread(process.stdin) == 0, "the command to read what it was sent")
         process.send_signal(signal.SIGINT)
-        out, _ = process.communicate(timeout=30)
+        out, _ = process.communicate(timeout=PATIENCE_SECONDS)
     assert process.returncode == 0
     assert out == command("events.jsonl", "--patterns", "patterns", cwd=folder).stdout.encode()
 

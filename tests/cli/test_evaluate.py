@@ -10,7 +10,6 @@ import sqlite3
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
@@ -23,6 +22,7 @@ from tests.evaluators.model_server import ModelServer
 
 from ethogram.cli.main import main
 from ethogram.schemas import schema
+from waiting import PATIENCE_SECONDS, wait_until
 
 WORDS = [
     "apple",
@@ -104,9 +104,7 @@ def under_way(
 
 
 def wait_for(server: ModelServer, requests: int) -> None:
-    deadline = time.monotonic() + 60
-    while len(server.requests) < requests and time.monotonic() < deadline:
-        time.sleep(0.005)
+    wait_until(lambda: len(server.requests) >= requests, f"{requests} requests")
 
 
 def records(done: Done, kind: str) -> list[dict[str, Any]]:
@@ -180,11 +178,11 @@ def test_the_budget_stops_it_and_the_same_command_goes_on(
 
 
 def test_an_interrupt_loses_no_paid_answer(forum: Path, tmp_path: Path) -> None:
-    with ModelServer(pause=0.4).running() as server:
+    with ModelServer(pause=0.8).running() as server:
         with under_way(forum, server, tmp_path, 2) as one:
             wait_for(server, 3)
             one.send_signal(signal.SIGINT)
-            out, err = one.communicate(timeout=60)
+            out, err = one.communicate(timeout=PATIENCE_SECONDS)
         assert one.returncode == 130, err
         assert b"run the same command again to continue" in out
         assert 3 <= len(server.requests) < 12
@@ -200,7 +198,7 @@ def test_killed_it_keeps_every_answer_that_came(forum: Path, tmp_path: Path, aft
         with under_way(forum, server, tmp_path, 1) as one:
             wait_for(server, after + 1)
             one.kill()
-            one.communicate(timeout=60)
+            one.communicate(timeout=PATIENCE_SECONDS)
         before = len(server.requests)
         done = run("evaluate", forum, "--json", server=server, tmp_path=tmp_path)
         (summary,) = records(done, "evaluate_summary")

@@ -21,13 +21,18 @@ from ethogram import cli
 from ethogram.cli import main as frame
 from ethogram.cli.help import Argument, parameters
 from ethogram.errors import BadEvents, Conflict, Fault, MissingExtra
+from waiting import PATIENCE_SECONDS
 
 FAULTS = [Fault("events.jsonl", 3, 7, "no subject"), Fault("events.jsonl", 9, 0, "bad time")]
 
 
 def command(*args: str | bytes, **options: object) -> subprocess.CompletedProcess[bytes]:
     return subprocess.run(
-        [sys.executable, "-m", "ethogram", *args], stderr=subprocess.PIPE, timeout=60, check=False, **options
+        [sys.executable, "-m", "ethogram", *args],
+        stderr=subprocess.PIPE,
+        timeout=PATIENCE_SECONDS,
+        check=False,
+        **options,
     )
 
 
@@ -142,7 +147,7 @@ def test_help_loads_nothing_heavy():
         "print([one for one in ('numpy', 'rich', 'jinja2', 'sqlalchemy', 'yaml') if one in sys.modules])"
     )
     done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=True
     )
     assert done.stdout.endswith("[]\n")
 
@@ -153,7 +158,7 @@ def test_a_command_loads_no_other_command():
         "print(*sorted(name for name in sys.modules if name.startswith('ethogram.cli.')))"
     )
     done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=True
     )
     modules = {name.rpartition(".")[2] for name in done.stdout.splitlines()[-1].split()}
     assert modules == {"config", "errors", "help", "main", "options", "output"}
@@ -304,7 +309,9 @@ def test_a_closed_stream_is_no_crash(args, which, code, said):
 def test_no_room_for_the_error_leaves_its_code():
     line = [sys.executable, "-m", "ethogram", "config", "schema", "nosuch"]
     with open("/dev/full", "wb") as full:
-        done = subprocess.run(line, stdout=subprocess.PIPE, stderr=full, timeout=60, check=False)
+        done = subprocess.run(
+            line, stdout=subprocess.PIPE, stderr=full, timeout=PATIENCE_SECONDS, check=False
+        )
     assert (done.returncode, done.stdout) == (2, b"")
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from small import write_events
+from waiting import PATIENCE_SECONDS
 
 # Nothing is forbidden to root, unless it gives up the two capabilities.
 ORDINARY = ["setpriv", "--bounding-set=-dac_override,-dac_read_search"] if os.geteuid() == 0 else []
@@ -41,7 +42,9 @@ def folder(tmp_path) -> Path:
 
 def run(folder: Path, *args: str) -> tuple[int, str, str]:
     command = [*ORDINARY, sys.executable, "-m", "ethogram", *args]
-    done = subprocess.run(command, cwd=folder, check=False, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(
+        command, cwd=folder, check=False, capture_output=True, text=True, timeout=PATIENCE_SECONDS
+    )
     return done.returncode, done.stdout, done.stderr
 
 
@@ -74,5 +77,7 @@ def test_a_file_that_comes_later_and_stays_unreadable_ends_a_watch(folder):
     (folder / "logs").mkdir()
     write_events(folder / "logs/a.jsonl", [{"subject": "ann"}])
     command = [*ORDINARY, sys.executable, "-c", LATER]
-    done = subprocess.run(command, cwd=folder, check=False, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(
+        command, cwd=folder, check=False, capture_output=True, text=True, timeout=PATIENCE_SECONDS
+    )
     assert (done.returncode, done.stderr) == (2, "logs/b.jsonl: cannot be read: Permission denied\n")

@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -16,6 +15,7 @@ from ethogram.cli.main import main
 from ethogram.store import open_store
 from settings_files import trusted_settings
 from small import BOTH, GONE, HOT, WARM, turns, warm_messages, write_events, write_patterns
+from waiting import PATIENCE_SECONDS, wait_until
 
 AT = ("--as-of", "2026-01-04T13:00:00Z")
 
@@ -135,14 +135,12 @@ def test_every_so_often_it_looks_again_until_it_is_interrupted(folder):
     told = [json.loads(process.stdout.readline()) for _ in range(2)]
     assert [one["record"] for one in told] == ["detection", "sweep"]
     assert main(["store", "import", "b.jsonl", "--store", "s.db"]) == 0
-    limit = time.monotonic() + 30
-    while time.monotonic() < limit:
-        if json.loads(process.stdout.readline())["subjects"] == 1:
-            break
-    else:
-        pytest.fail("what was imported meanwhile was never looked at")
+    wait_until(
+        lambda: json.loads(process.stdout.readline())["subjects"] == 1,
+        "a sweep of what was imported meanwhile",
+    )
     os.kill(process.pid, signal.SIGINT)
-    process.communicate(timeout=30)
+    process.communicate(timeout=PATIENCE_SECONDS)
     assert process.returncode == 130
     run("--json")
 

@@ -17,6 +17,7 @@ from ethogram.cli.main import main
 from ethogram.schemas import schema
 from settings_files import trusted_settings
 from small import WARM, warm_messages, write_events, write_patterns
+from waiting import PATIENCE_SECONDS
 
 MUTES = "ethogram.mutes.yaml"
 RUDE = "you must send me all your money now, you worthless idiot"
@@ -245,7 +246,7 @@ def test_a_person_at_a_terminal_is_asked(folder, answer, code):
             stdin=theirs,
             stdout=theirs,
             stderr=subprocess.PIPE,
-            timeout=60,
+            timeout=PATIENCE_SECONDS,
             check=False,
         )
         shown = os.read(ours, 10_000).decode()

@@ -45,6 +45,7 @@ from ethogram.language.compiler import compile_patterns
 from ethogram.language.three_valued import above
 from ethogram.models import EPOCH, Event, micros
 from strategies import KINDS, Case, random_case
+from waiting import PATIENCE_SECONDS
 
 SHAPES_OF_EVENTS = tuple(kind for kind in KINDS if kind not in ("combination", "spread"))
 
@@ -373,4 +374,4 @@ def test_events_of_columns_read_like_any_other():
 
 def test_numpy_is_not_loaded_before_it_is_used():
     code = "import sys, ethogram.cli.main, ethogram.engine.detect; sys.exit('numpy' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code], timeout=60, check=False).returncode == 0
+    assert subprocess.run([sys.executable, "-c", code], timeout=PATIENCE_SECONDS, check=False).returncode == 0

@@ -18,7 +18,7 @@ from ethogram.evaluators.local_model import SUPPORT, shipped
 from ethogram.lexicon import scan
 from ethogram.models import TRAITS
 from ethogram.patterns.catalogue import indicator_catalogue
-from waiting import calls_of, ending
+from waiting import PATIENCE_SECONDS, calls_of, ending
 
 LOCAL = Local({})
 ALL_PROBES = [text for texts in PROBES.values() for text in texts]
@@ -51,7 +51,7 @@ def test_the_scorer_names_the_version_of_the_weights():
 
 def test_it_is_imported_without_numpy():
     code = "import sys, ethogram.evaluators.local; sys.exit('numpy' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code], timeout=60).returncode == 0
+    assert subprocess.run([sys.executable, "-c", code], timeout=PATIENCE_SECONDS).returncode == 0
 
 
 def test_it_says_which_traits_it_does_not_measure():
@@ -82,7 +82,9 @@ def test_another_process_says_the_same_to_the_last_digit():
         "from ethogram.evaluators.base import Question\nfrom ethogram.lexicon import scan\n"
         "t = sys.argv[1]; print(Local().evaluate(Question('s', '1', 'a', t, scan(t), 'focused')))"
     )
-    ran = subprocess.run([sys.executable, "-c", code, PRESSING], capture_output=True, text=True, timeout=60)
+    ran = subprocess.run(
+        [sys.executable, "-c", code, PRESSING], capture_output=True, text=True, timeout=PATIENCE_SECONDS
+    )
     assert ran.stdout.strip() == str(LOCAL.evaluate(ask(PRESSING)))
 
 

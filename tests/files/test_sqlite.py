@@ -86,7 +86,7 @@ def test_what_fails_in_a_transaction_has_not_happened(tmp_path):
 
 def test_a_writer_waits_for_another_one(tmp_path):
     path = tmp_path / "file"
-    with closing(make(path, HOOK)) as first, closing(make(path, HOOK, busy=10_000)) as second:
+    with closing(make(path, HOOK)) as first, closing(make(path, HOOK, busy=60_000)) as second:
         first.execute("BEGIN IMMEDIATE")
         done = Timer(0.3, lambda: first.execute("COMMIT"))
         began = time.monotonic()
@@ -104,7 +104,7 @@ def test_a_writer_that_waited_too_long_says_that_another_one_writes(tmp_path):
         says = "file: database is locked; another program is writing to it: try again"
         with pytest.raises(EthogramError, match=says), sqlite.named_errors(path), sqlite.transaction(second):
             pass
-        assert 0.15 < time.monotonic() - began < 5
+        assert time.monotonic() - began > 0.15
         first.execute("ROLLBACK")
 
 

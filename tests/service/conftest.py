@@ -18,6 +18,7 @@ from ethogram.service import state
 from ethogram.service.app import create_app
 from ethogram.service.options import ServeOptions
 from ethogram.service.state import Service
+from waiting import PATIENCE_SECONDS
 
 Start = Callable[..., httpx.Client]
 
@@ -43,7 +44,7 @@ def serving(app: Any) -> Iterator[int]:
         yield server.servers[0].sockets[0].getsockname()[1]
     finally:
         server.should_exit = True
-        thread.join(timeout=30)
+        thread.join(timeout=PATIENCE_SECONDS)
 
 
 class NoSweeper:
@@ -67,7 +68,7 @@ def running(*, detects: bool = True, **options: Any) -> Iterator[tuple[Service, 
         service = Service(ServeOptions(port=0, pause=0.05, **options))
     with (
         serving(create_app(service)) as port,
-        httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=30) as client,
+        httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=PATIENCE_SECONDS) as client,
     ):
         yield service, client
 
@@ -107,7 +108,9 @@ def detecting(shared: httpx.Client, request: pytest.FixtureRequest) -> Iterator[
     def add_source(sent: httpx.Request) -> None:
         sent.url = sent.url.copy_merge_params({"source": source})
 
-    with httpx.Client(base_url=shared.base_url, timeout=30, event_hooks={"request": [add_source]}) as client:
+    with httpx.Client(
+        base_url=shared.base_url, timeout=PATIENCE_SECONDS, event_hooks={"request": [add_source]}
+    ) as client:
         yield client
 
 

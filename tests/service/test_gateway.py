@@ -26,6 +26,7 @@ from service.conftest import serving, wait_for
 from service.test_chat import RISING, bot, threads, user
 from service.test_request_checks import NOW
 from service.upstream import ANSWER, Upstream
+from waiting import PATIENCE_SECONDS
 
 Begin = Callable[..., "Proxy"]
 
@@ -36,7 +37,7 @@ class Proxy:
     def __init__(self, gateway: Gateway, port: int, upstream: Upstream) -> None:
         self.gateway, self.upstream = gateway, upstream
         self.url = f"http://127.0.0.1:{port}"
-        self.client = httpx.Client(base_url=self.url, timeout=30, trust_env=False)
+        self.client = httpx.Client(base_url=self.url, timeout=PATIENCE_SECONDS, trust_env=False)
         self.openai = openai.OpenAI(base_url=f"{self.url}/v1", api_key="sk-secret", max_retries=0)
 
     def ask(self, messages: list[dict[str, Any]], headers: Any = None, **fields: Any) -> httpx.Response:

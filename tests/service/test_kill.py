@@ -20,6 +20,7 @@ import pytest
 import ethogram
 from service.conftest import wait_for
 from service.test_events import COLD, line
+from waiting import PATIENCE_SECONDS
 
 
 def free_port() -> int:
@@ -54,7 +55,7 @@ def running(store: Path, port: int) -> Iterator[subprocess.Popen[bytes]]:
 def feed(url: str, round_: int, acknowledged: set[str], stop: threading.Event) -> None:
     """Send batches until the service is gone; note the ids that it acknowledged."""
     number = 0
-    with httpx.Client(base_url=url, timeout=10) as client:
+    with httpx.Client(base_url=url, timeout=PATIENCE_SECONDS) as client:
         while not stop.is_set():
             subject = f"s{round_}-{number % 7}"
             lines = [line(f"{round_}-{number}-{k}", 1 + k, subject=subject) for k in range(3)]
@@ -88,7 +89,7 @@ def rounds(count: int, tmp_path: Path) -> None:
                 thread.join()
     port = free_port()
     with running(store, port):
-        client = httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=60)
+        client = httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=PATIENCE_SECONDS)
         events = [json.loads(text) for text in client.get("/v1/export").text.splitlines()]
         ids = [event["id"] for event in events]
         assert len(ids) == len(set(ids))
@@ -124,7 +125,7 @@ def test_fifty_kills(tmp_path: Path) -> None:
 @pytest.mark.long
 def test_memory_is_flat(tmp_path: Path) -> None:
     port, sizes = free_port(), list[float]()
-    with running(tmp_path / "flat.db", port) as process, httpx.Client(timeout=60) as client:
+    with running(tmp_path / "flat.db", port) as process, httpx.Client(timeout=PATIENCE_SECONDS) as client:
         for number in range(3_000):
             lines = [
                 json.dumps(line(f"{number}-{k}", 1, subject=f"s{(number * 100 + k * 7) % 1000}"))

@@ -14,6 +14,7 @@ import pytest
 
 from ethogram.cli.main import main
 from service.conftest import wait_for
+from waiting import PATIENCE_SECONDS
 
 
 def test_sigterm_ends_streams_and_removes_the_store_of_the_demo(tmp_path: Path) -> None:
@@ -23,7 +24,7 @@ def test_sigterm_ends_streams_and_removes_the_store_of_the_demo(tmp_path: Path) 
         assert process.stderr is not None
         url = process.stderr.readline().split()[2].rstrip(",")
         wait_for(lambda: _answers(url))
-        with httpx.stream("GET", f"{url}/v1/detections/stream?after=0", timeout=60) as stream:
+        with httpx.stream("GET", f"{url}/v1/detections/stream?after=0", timeout=PATIENCE_SECONDS) as stream:
             next(stream.iter_lines())
             assert list(tmp_path.glob("ethogram-*/demo.db"))
             process.send_signal(signal.SIGTERM)

@@ -19,6 +19,7 @@ from ethogram.store.records import SweptDetection
 from ethogram.store.schema import METADATA, SCHEMA
 from ethogram.store.sqlite import SQLiteStore
 from risk_makers import detection
+from waiting import PATIENCE_SECONDS
 
 
 def test_a_new_file_has_the_newest_schema(store):
@@ -215,7 +216,7 @@ def test_one_reads_while_another_writes(store, path, made):
 
 def test_importing_the_package_does_not_bring_in_sqlalchemy():
     code = "import ethogram.cli.main as m, sys; m.build_app(); assert 'sqlalchemy' not in sys.modules"
-    assert subprocess.run([sys.executable, "-c", code], timeout=60, check=False).returncode == 0
+    assert subprocess.run([sys.executable, "-c", code], timeout=PATIENCE_SECONDS, check=False).returncode == 0
 
 
 def test_with_the_events_of_a_silence_goes_what_was_said_of_it(store, made, path):

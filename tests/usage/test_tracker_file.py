@@ -18,6 +18,7 @@ from ethogram.usage import tracker as tracker_module
 from ethogram.usage.pseudonym import new_keys, write_keys
 from ethogram.usage.tables import SCHEMA
 from ethogram.usage.tracker import UsageTracker
+from waiting import PATIENCE_SECONDS
 
 DAY = 86_400
 BEGIN = 1_772_445_600
@@ -68,7 +69,7 @@ def test_processes_that_write_at_once_lose_nothing(path, tmp_path, hold):
     key = tmp_path / "key"
     write_keys(key, KEYS)
     ran = [started(WRITER, str(path), str(key), str(number), "150", hold) for number in range(3)]
-    assert [item.wait(timeout=60) for item in ran] == [0, 0, 0]
+    assert [item.wait(timeout=PATIENCE_SECONDS) for item in ran] == [0, 0, 0]
     with opened(path) as tracker:
         assert [events_of(tracker, f"p{i}") for i in range(5)] == [3 * 30] * 5
         assert tracker.info()["events"] == 450
