@@ -196,6 +196,7 @@ def broker_server(program: str, *args: str) -> Iterator[str]:
                 with suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=5):
                     break
                 time.sleep(0.02)
+            assert process.poll() is None, f"{program} ended before it took a connection on port {port}"
             yield f"127.0.0.1:{port}"
         finally:
             process.kill()

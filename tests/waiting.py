@@ -1,4 +1,4 @@
-"""Waits and measures that hold on any machine: conditions instead of pauses, counted work instead of seconds."""
+"""Waits and measures that hold on any machine: conditions for pauses, counted calls for seconds."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def ending(what: str, seconds: float = PATIENCE_SECONDS) -> Iterator[None]:
 
 
 def calls_of(action: Callable[[], Any]) -> int:
-    """How many functions an action calls, in Python and in C: the same on a busy machine as on an idle one."""
+    """How many functions an action calls, in Python and in C: the same however busy the machine is."""
     calls = 0
 
     def count(_frame: Any, event: str, _argument: Any) -> None:

@@ -446,7 +446,7 @@ def test_ctrl_c_removes_the_temporary_folder(tmp_path: Path):
         wanted = 1 if until == "reading" else 8 << 20
 
         def has_spilled() -> bool:
-            assert running.poll() is None, "it ended before it was interrupted"
+            assert running.poll() is None, "it ended before it was interrupted"  # noqa: B023
             return sum(path.stat().st_size for path in room.glob("*/*")) >= wanted  # noqa: B023
 
         wait_until(has_spilled, f"{wanted:,} bytes in the temporary folder")

@@ -298,7 +298,7 @@ def test_a_pipe_is_written_to_and_stays_a_pipe(forum: Path, tmp_path: Path) -> N
     reader = threading.Thread(target=lambda: read.extend(pipe.read_text().splitlines()), daemon=True)
     reader.start()
     assert run("evaluate", forum, "--output", pipe, server=None, tmp_path=tmp_path).returncode == 0
-    reader.join(10)
+    reader.join(PATIENCE_SECONDS)
     assert len(read) == 13
     assert pipe.is_fifo()
 

@@ -69,7 +69,7 @@ from ethogram.cli import watch
 from ethogram.cli.main import main
 watch.PATIENCE = 0.2
 threading.Timer(0.3, lambda: os.close(os.open("logs/b.jsonl", os.O_CREAT, 0))).start()
-sys.exit(main(["watch", "logs", "--every", "0.05s", "--until-idle", "20s"]))
+sys.exit(main(["watch", "logs", "--every", "0.05s", "--until-idle", "300s"]))
 """
 
 

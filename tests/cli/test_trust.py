@@ -72,7 +72,7 @@ def test_an_untrusted_evaluator_is_never_connected_to(folder, capsys, monkeypatc
         with pytest.raises(TimeoutError):
             server.accept()
         # The same file, named: it is the trust that keeps the key at home.
-        server.settimeout(30)
+        server.settimeout(PATIENCE_SECONDS)
         told = [sys.executable, "-m", "ethogram", "analyze", "events.jsonl", "--config", "ethogram.yaml"]
         with subprocess.Popen(told, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as asking:
             connection, _ = server.accept()

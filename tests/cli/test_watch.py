@@ -19,6 +19,7 @@ from ethogram.cli.main import main
 from ethogram.schemas import schema
 from settings_files import trusted_settings
 from small import WARM, warm_messages, write_events, write_patterns
+from waiting import PATIENCE_SECONDS
 
 SAVE = "import sys; open(sys.argv[1], 'a').write(sys.stdin.read())"
 
@@ -151,7 +152,7 @@ def test_ctrl_c_ends_it_with_0(folder):
         assert json.loads(process.stdout.readline())["subject"] == "di"
         process.send_signal(signal.SIGINT)
         rest = process.stdout.read()
-        assert (process.wait(60), rest) == (0, "")
+        assert (process.wait(PATIENCE_SECONDS), rest) == (0, "")
     assert main(["watch", "a.jsonl", "--once", "--store", "s.db", "--json"]) == 0
 
 

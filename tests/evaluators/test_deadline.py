@@ -1,4 +1,4 @@
-"""Whatever a model's server does, an exchange with it is over when `timeout` is: every fault here is endless."""
+"""Whatever a model's server does, an exchange with it is over when `timeout` is: no fault here ever ends."""
 
 from __future__ import annotations
 

@@ -11,6 +11,7 @@ import pytest
 from ethogram.cli.main import main
 from ethogram.files import write_whole
 from small import GONE, HOT, turns, write_events, write_patterns
+from waiting import PATIENCE_SECONDS
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="RLIMIT_FSIZE stands for a full disk")
 Run = Callable[..., tuple[int, str]]
@@ -124,7 +125,7 @@ def test_what_is_no_file_is_written_to_directly(tmp_path):
     reader = threading.Thread(target=lambda: got.append(pipe.read_text()))
     reader.start()
     write_whole(pipe, ["one\n", "two\n"])
-    reader.join(10)
+    reader.join(PATIENCE_SECONDS)
     assert got == ["one\ntwo\n"]
 
 

@@ -93,7 +93,7 @@ def made(run) -> Target:
 )
 def test_a_planted_fault_is_found_and_shrunk(run, what, monkeypatch):
     if run is endless:
-        monkeypatch.setattr(loop, "CPU_SECONDS", 0.2)
+        monkeypatch.setattr(loop, "CPU_SECONDS", 0.1)
     report = fuzz(made(run), 3_000 if run is faulty else 60, 1)
     (failure,) = report.failures.values()
     assert failure.what.startswith(what)

@@ -527,7 +527,7 @@ def phoenix(tmp_path: Path) -> Iterator[str]:
     with subprocess.Popen(line, env=variables, stdout=DEVNULL, stderr=DEVNULL) as process:
         url = f"http://127.0.0.1:{ports[0]}"
         try:
-            wait_for(lambda: is_up(url), 120)
+            wait_for(lambda: is_up(url))
             yield url
         finally:
             process.kill()
@@ -571,7 +571,7 @@ def test_phoenix_keeps_one_annotation_of_each_detection(phoenix, tmp_path, capsy
     assert main(["analyze", str(tmp_path / "spans.json"), "--json"]) == 0
     (tmp_path / "d.jsonl").write_text(capsys.readouterr().out)
     args = ["export-scores", str(tmp_path / "d.jsonl"), "--to", "phoenix", "--url", url]
-    wait_for(lambda: main(args) == 0, 30)
+    wait_for(lambda: main(args) == 0)
     assert main(args) == 0
     found = {item["identifier"]: item["name"] for item in annotations()}
     assert sorted(found.values()) == ["loop", "repetitive_errors"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -18,7 +19,7 @@ from ethogram.service import state
 from ethogram.service.app import create_app
 from ethogram.service.options import ServeOptions
 from ethogram.service.state import Service
-from waiting import PATIENCE_SECONDS
+from waiting import PATIENCE_SECONDS, wait_until
 
 Start = Callable[..., httpx.Client]
 
@@ -114,11 +115,6 @@ def detecting(shared: httpx.Client, request: pytest.FixtureRequest) -> Iterator[
         yield client
 
 
-def wait_for(check: Callable[[], Any], seconds: float = 60) -> Any:
-    """The first true value of a check."""
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        if value := check():
-            return value
-        time.sleep(0.02)
-    raise AssertionError(f"nothing after {seconds} seconds")
+def wait_for(check: Callable[[], Any]) -> Any:
+    """The first true value of a check; a failure shows its source."""
+    return wait_until(check, inspect.getsource(check).strip())

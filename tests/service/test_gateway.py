@@ -475,7 +475,7 @@ def test_keys_and_texts_are_in_no_log_and_no_store(
 
 
 def test_a_client_that_leaves_does_not_keep_the_upstream(begin: Begin) -> None:
-    upstream = Upstream("word " * 200)
+    upstream = Upstream("word " * 5_000)
     upstream.pause = 0.05
     proxy = begin(upstream)
     body = {"model": "stub", "messages": [user("Hello!")], "stream": True}
@@ -529,7 +529,7 @@ def test_many_conversations_at_once(begin: Begin, tmp_path: Path, count: int) ->
 
     async def all_at_once() -> list[list[str]]:
         limits = httpx.Limits(max_connections=count)
-        async with httpx.AsyncClient(base_url=proxy.url, timeout=120, limits=limits) as client:
+        async with httpx.AsyncClient(base_url=proxy.url, timeout=PATIENCE_SECONDS, limits=limits) as client:
             return await asyncio.gather(*(converse(client, number) for number in range(count)))
 
     names = asyncio.run(all_at_once())

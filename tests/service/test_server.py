@@ -28,7 +28,7 @@ def test_sigterm_ends_streams_and_removes_the_store_of_the_demo(tmp_path: Path) 
             next(stream.iter_lines())
             assert list(tmp_path.glob("ethogram-*/demo.db"))
             process.send_signal(signal.SIGTERM)
-            assert process.wait(60) == 0
+            assert process.wait(PATIENCE_SECONDS) == 0
     assert list(tmp_path.glob("ethogram-*")) == []
 
 

@@ -8,7 +8,6 @@ import random
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -35,6 +34,7 @@ from ethogram.patterns.library import Library
 from ethogram.spark import _line_maker, blocks, detect, read_parquet, read_stream, session, write_stream
 from ethogram.store import open_store
 from small import write_patterns
+from waiting import wait_until
 
 START = datetime(2026, 2, 1, tzinfo=UTC)
 TEXTS = (
@@ -351,9 +351,7 @@ def test_any_format_streams_where_expressions_make_columns_of_events(spark: Any,
         every=0.1,
     )
     try:
-        until = time.monotonic() + 120
-        while not lines and time.monotonic() < until:
-            query.awaitTermination(0.1)
+        wait_until(lambda: lines, "lines of the stream")
     finally:
         query.stop()
     assert lines[0].line["subject"].startswith("u")

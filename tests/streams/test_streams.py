@@ -45,6 +45,7 @@ from ethogram.streams import Address, BrokerError, Message, open_stream
 from servers import broker_server
 from settings_files import trusted_settings
 from small import HOT, WARM, message, warm_messages, write_events, write_patterns
+from waiting import wait_until
 
 PATIENCE = 180.0
 """Seconds after which a test gives up."""
@@ -174,7 +175,9 @@ def take(url: str, store: Store, count: int, *, repeats: int = 0) -> tuple[int, 
     until = time.monotonic() + PATIENCE
     try:
         while added + len(refused) < count or repeated < repeats:
-            assert time.monotonic() < until
+            assert time.monotonic() < until, (
+                f"{added} new, {repeated} repeated and {len(refused)} refused of {count}"
+            )
             taken = it.take(it.gather(0.2), datetime.now(UTC))
             added, repeated = added + taken.added, repeated + taken.repeated
             refused += taken.refused
@@ -412,11 +415,12 @@ def test_two_consumers_at_once_report_each_detection_once(redis_broker, name, li
         with output.open("w") as out:
             consumers.append(subprocess.Popen([*command, *args], stdout=out))
     try:
-        until = time.monotonic() + PATIENCE
         with open_store("s.db") as store:
-            while (ids := [item["id"] for item in standing(store)]) != expected or store.unreported():
-                assert time.monotonic() < until, ids
-                time.sleep(0.1)
+            wait_until(
+                lambda: [item["id"] for item in standing(store)] == expected and not store.unreported(),
+                f"both consumers to find and report {expected}",
+                PATIENCE,
+            )
     finally:
         for process in consumers:
             process.send_signal(signal.SIGINT)

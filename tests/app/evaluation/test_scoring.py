@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import signal
 import threading
-import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import wait
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -23,6 +22,7 @@ from ethogram.errors import BadUsage, EvaluatorStopped
 from ethogram.evaluators.base import Answer, Evaluation, NotMeasured, Question
 from ethogram.evaluators.response_cache import Answers
 from ethogram.models import Event
+from waiting import PATIENCE_SECONDS
 
 START = datetime(2026, 3, 1, tzinfo=UTC)
 PRESSING = "Act now or you will regret it: only a fool would wait."
@@ -164,8 +164,24 @@ def test_what_failed_is_asked_again_by_the_next_run(tmp_path: Path) -> None:
     assert not evaluated.missing
 
 
-def test_the_same_question_is_asked_once_and_answers_both() -> None:
-    by = Scripted(lambda _: time.sleep(0.02), concurrency=4)
+@pytest.fixture
+def when_awaited(monkeypatch: pytest.MonkeyPatch) -> Callable[[Question], None]:
+    """What a model does that answers only once answers are waited for."""
+    awaited = threading.Event()
+
+    def waiting(*args: object, **how: object) -> object:
+        awaited.set()
+        return wait(*args, **how)  # type: ignore[arg-type]
+
+    def say(_: Question) -> None:
+        assert awaited.wait(PATIENCE_SECONDS), "nobody waits for an answer"
+
+    monkeypatch.setattr(questions_module, "wait", waiting)
+    return say
+
+
+def test_the_same_question_is_asked_once_and_answers_both(when_awaited: Callable[[Question], None]) -> None:
+    by = Scripted(when_awaited, concurrency=4)
     two = [*said(PRESSING, subject="ann", thread="a"), *said(PRESSING, subject="bob", thread="b")]
     evaluated = evaluate(two, by)
     assert len(by.asked) == 1
@@ -174,7 +190,7 @@ def test_the_same_question_is_asked_once_and_answers_both() -> None:
 
 
 def test_no_more_are_under_way_than_allowed() -> None:
-    together = threading.Barrier(3, timeout=20)
+    together = threading.Barrier(3, timeout=PATIENCE_SECONDS)
 
     # Nobody gets an answer before three are under way; a fourth would be one too many.
     def meet(_: Question) -> None:
@@ -185,8 +201,10 @@ def test_no_more_are_under_way_than_allowed() -> None:
     assert by.most_under_way == 3
 
 
-def test_a_history_is_told_when_the_earlier_ones_are_answered() -> None:
-    by = Scripted(lambda _: time.sleep(0.01), concurrency=4, value=0.75)
+def test_a_history_is_told_when_the_earlier_ones_are_answered(
+    when_awaited: Callable[[Question], None],
+) -> None:
+    by = Scripted(when_awaited, concurrency=4, value=0.75)
     evaluate([*distinct(2), *said(CALM, CALM + " Again.", GRAVE)[2:]], by)
     grave = by.asked[-1]
     assert grave.tier == "deep_with_context"
@@ -264,9 +282,9 @@ def test_a_budget_needs_a_price() -> None:
     assert by.asked == []
 
 
-def test_an_interrupt_loses_no_answer(tmp_path: Path) -> None:
+def test_an_interrupt_loses_no_answer(tmp_path: Path, when_awaited: Callable[[Question], None]) -> None:
     path = tmp_path / "answers.sqlite"
-    by = Scripted(lambda _: time.sleep(0.01), concurrency=3)
+    by = Scripted(when_awaited, concurrency=3)
 
     def interrupt(done: int, total: int, spent: float) -> None:
         if done == 4:
@@ -443,7 +461,7 @@ def test_a_second_interrupt_ends_it_and_counts_what_was_under_way(monkeypatch: p
             ended.set()
 
     def until_closed(question: Question) -> NotMeasured:
-        ended.wait(20)
+        ended.wait(PATIENCE_SECONDS)
         return NotMeasured("the run was ended", 0.02)
 
     by = Slow(until_closed, concurrency=2)
