@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import gc
 import os
 import random
 import secrets
@@ -25,6 +26,21 @@ from ethogram.patterns import library
 settings.register_profile("short", derandomize=True, deadline=None, max_examples=60)
 settings.register_profile("long", deadline=None, max_examples=5_000)
 settings.load_profile("long" if os.environ.get("ETHOGRAM_TESTS") == "long" else "short")
+
+# A disk takes milliseconds for every file that has to be durable. TMPDIR names another place.
+MEMORY = Path("/dev/shm")
+MEMORY_FREE_BYTES = 4 << 30
+_in_memory: Path | None = None
+_has_failures = False
+if (
+    not {"TMPDIR", "PYTEST_XDIST_WORKER"} & os.environ.keys()
+    and os.environ.get("ETHOGRAM_TESTS") != "long"
+    and os.access(MEMORY, os.W_OK)
+    and shutil.disk_usage(MEMORY).free > MEMORY_FREE_BYTES
+):
+    _in_memory = Path(tempfile.mkdtemp(prefix="ethogram-", dir=MEMORY))
+    _in_memory.chmod(0o711)  # the user of PostgreSQL goes through it
+    os.environ["TMPDIR"] = tempfile.tempdir = str(_in_memory)
 
 # No test may touch what belongs to whoever runs them: settings, what they trust, caches, the hook's state.
 _OWN = tempfile.mkdtemp(prefix="ethogram-tests-")
@@ -85,6 +101,17 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     items[:] = [item for tests in order for item in rng.sample(tests, len(tests))]
 
 
+# --- collection -----------------------------------------------------------------------------
+
+# Half a million objects come to stay, and nothing of them is garbage: do not look at them again and again.
+gc.disable()
+
+
+def pytest_collection_finish() -> None:
+    gc.enable()
+    gc.freeze()
+
+
 # --- servers --------------------------------------------------------------------------------
 
 
@@ -98,6 +125,14 @@ def pytest_unconfigure(config: pytest.Config) -> None:
     if not hasattr(config, "workerinput"):
         neo4j_server.end()
         servers.end()
+        if _in_memory and not _has_failures:
+            shutil.rmtree(_in_memory, ignore_errors=True)
+
+
+def pytest_sessionfinish(exitstatus: int) -> None:
+    """Keep the folders of tests that failed: messages name files in them."""
+    global _has_failures
+    _has_failures = exitstatus == pytest.ExitCode.TESTS_FAILED
 
 
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:

@@ -86,7 +86,7 @@ class Postgres:
         self._run("initdb", "-D", self.data, "--encoding=UTF8", "--locale=C.UTF-8", *how)
         with (self.data / "postgresql.conf").open("a") as file:
             file.writelines(f"{name} = '{value}'\n" for name, value in SETTINGS.items())
-            file.write(f"unix_socket_directories = '{self.folder}'\nport = {free_port()}\n")
+            file.write(f"unix_socket_directories = ''\nport = {free_port()}\n")
         self.start()
         port = (self.data / "postmaster.pid").read_text().splitlines()[3]
         url = f"postgresql://tester:{password.read_text()}@127.0.0.1:{port}/postgres"
