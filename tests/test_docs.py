@@ -6,6 +6,7 @@ import doctest
 import json
 import os
 import queue
+import re
 import shutil
 import signal
 import subprocess
@@ -18,8 +19,8 @@ from urllib.request import urlopen
 import pytest
 from ruamel.yaml import YAML
 
-from ethogram.patterns.library import load_patterns
 from demo_environment import demo_extras, make_environment
+from ethogram.patterns.library import load_patterns
 from markdown_blocks import (
     ROOT,
     SHELLS,
@@ -142,6 +143,24 @@ def test_json_parses(block):
     texts = block.text.splitlines() if block.language == "jsonl" else [block.text]
     for text in texts:
         json.loads(text)
+
+
+INDEX = re.compile(
+    r"\buvx\b|\b(pip3?|pipx|uv tool|uv pip) (install|run)( -\S+)* ['\"]?ethogram\b", re.IGNORECASE
+)
+"""Commands that take the package from an index."""
+
+
+def test_nothing_is_installed_from_an_index():
+    folders = ("docs", "examples", "plugins", "src/ethogram")
+    files = [path for folder in folders for path in (ROOT / folder).rglob("*") if path.is_file()]
+    files += [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "Makefile", ROOT / "action.yml"]
+    texts = {
+        str(path.relative_to(ROOT)): path.read_bytes().decode("utf-8", "ignore")
+        for path in files
+        if path.suffix not in (".pyc", ".png", ".npz", ".npy", ".gz")
+    }
+    assert [name for name, text in texts.items() if INDEX.search(text)] == []
 
 
 def test_hardly_any_block_is_left_out():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
@@ -10,9 +12,10 @@ import pytest
 
 from ethogram.app.judging.learning import LearningResult
 from ethogram.risk.proposal import Effect, Proposal
+from ethogram.service.demo import fill
 from ethogram.service.html import part
 from ethogram.service.pages import patterns as pattern_pages
-from service.conftest import Start, wait_for
+from service.conftest import Start, running, wait_for
 from service.test_events import COLD, line, post
 
 

@@ -79,7 +79,7 @@ def labelled(analysis: Analysis) -> Analysis:
 
 
 def highest_mode(path: Path) -> str:
-    """The highest mode that `ethogram chat` gives a conversation in a file, whatever the settings here are."""
+    """The highest mode that `ethogram chat` gives a conversation in a file, with default settings."""
     from .chat.conversation import Conversation
     from .chat.files import read_turns
     from .chat.scores import follow

@@ -97,7 +97,7 @@ def without_early(detections: Sequence[Detection]) -> list[Detection]:
 
 
 def _next(folder: str, shown: Sequence[Example], analysed: Sequence[Analysed] = ()) -> list[str]:
-    """Commands that work as they stand, once the examples are in the folder; on a measured one if there is."""
+    """Commands that work as they stand, once the examples are in the folder."""
     example = next((each for each in shown if not each.has_scores_by_hand), shown[0])
     path = shlex.quote(f"{folder}/{example.path.name}")
     commands = [f"ethogram analyze {path}", f"ethogram analyze {path} --json"]

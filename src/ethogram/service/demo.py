@@ -35,13 +35,11 @@ def notice() -> str:
     by_hand = {source_of(example): example for example in examples() if example.has_scores_by_hand}
     if not by_hand:
         return ""
-    parts = [
-        f"Demo with {BY_HAND} in {', '.join(by_hand)}: detections by them show how patterns work, "
-        "not what is found in real text."
-    ]
+    text = f"Demo with {BY_HAND} in {', '.join(by_hand)}: detections by them show how patterns work, "
+    text += "not what is found in real text."
     if chat := by_hand.get("demo-risk"):
-        parts.append(f"From the text of demo-risk, ethogram chat says {highest_mode(chat.path)}.")
-    return " ".join(parts)
+        text += f" From the text of demo-risk, ethogram chat says {highest_mode(chat.path)}."
+    return text
 
 
 def _moved(at: str, by: timedelta) -> str:
