@@ -3,6 +3,8 @@
 VENV := .venv
 BIN := $(VENV)/bin
 PYTHON ?= python3
+# What `make demo` installs beside the package itself, so that the commands of README and tutorial work.
+DEMO_EXTRAS := serve
 
 .DELETE_ON_ERROR:
 .PHONY: help demo test test-long lint pytest pytest-long bench site env servers screenshot clean
@@ -23,7 +25,7 @@ help:
 demo: $(VENV)/.base
 	@mkdir -p build
 	@$(BIN)/ethogram demo --html $(CURDIR)/build/ethogram-report.html
-	@echo "Here the command is $(BIN)/ethogram; after '. $(BIN)/activate' it is ethogram."
+	@echo "Now run '. $(BIN)/activate'; then the command is ethogram."
 
 # Packages and servers are installed side by side; then lint runs beside the tests.
 test test-long:
@@ -63,10 +65,10 @@ clean:
 	rm -rf $(VENV) build dist .cache .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache .coverage
 	find src benchmarks tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
-# Two stamps, so that the demo waits for the base install only.
-$(VENV)/.base: pyproject.toml constraints.txt | $(BIN)/python
+# Two stamps, so that the demo waits for what it needs only.
+$(VENV)/.base: Makefile pyproject.toml constraints.txt | $(BIN)/python
 	@echo "installing ethogram into $(VENV) ..."
-	$(call install,.)
+	$(call install,'.[$(DEMO_EXTRAS)]')
 	@touch $@
 
 $(VENV)/.dev: pyproject.toml constraints.txt | $(BIN)/python

@@ -68,7 +68,8 @@ LLMS_HEAD = """\
 > Detects behaviour patterns over time in agent runs, chats and user activity. A Python package (3.11+) with a
 > command line, a library and a service. No model and no network are needed.
 
-- Install: `pip install ethogram`. First look: `ethogram demo`, then `ethogram analyze FILE --json`.
+- On no package index yet. In a clone: `make demo`, then `. .venv/bin/activate`. First look: `ethogram demo`,
+  then `ethogram analyze FILE --json`.
 - Input is one JSON event a line (`subject`, `at`, `thread`, `target`, `kind`, `text`, `attributes`,
   `readings`), or a transcript, conversation, CSV or Parquet file; the format is detected.
 - From Python: `ethogram.analyze`, `Watch`, `RunGuard`, `Conversation`, `UsageTracker`.
@@ -76,6 +77,8 @@ LLMS_HEAD = """\
   `ethogram why PATTERN SUBJECT FILE` explains an answer.
 - Exit codes: 0 fine, 2 bad input or usage, 3 a detection at or above `--fail-on`.
 - A detection describes conduct, not intent. Patterns marked experimental are off unless named.
+- On unseen text and logs: use it for coding agents, pilot it for people; chats are no gate, networks of
+  agents are experimental ([quality](quality.md)).
 """
 FAMILIES = {
     "conversation": "Conversations",

@@ -1,6 +1,6 @@
 """EthogramHooks with the Claude Agent SDK.
 
-    pip install 'ethogram[claude-agent]'
+    pip install -e '.[claude-agent]'    # in a clone of ethogram
     ANTHROPIC_API_KEY=... python examples/claude_agent.py "Make the tests pass."
 
 A login of Claude Code does as well as the key.

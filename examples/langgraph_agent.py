@@ -1,6 +1,6 @@
 """EthogramMiddleware in an agent of LangChain, which is a graph of LangGraph.
 
-    pip install 'ethogram[langchain]'
+    pip install -e '.[langchain]'    # in a clone of ethogram
     python examples/langgraph_agent.py
 
 A nudge is a message that the model reads next. At `ask` the graph is interrupted until a person has answered.

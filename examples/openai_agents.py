@@ -1,6 +1,6 @@
 """EthogramHooks with the OpenAI Agents SDK.
 
-    pip install 'ethogram[openai-agents]'
+    pip install -e '.[openai-agents]'    # in a clone of ethogram
     OPENAI_API_KEY=... python examples/openai_agents.py "Make the tests pass."
 
 A nudge is put before the model with its next call. At `ask` the next tool needs the approval of a person.

@@ -13,6 +13,7 @@ _FENCE = re.compile(r"^(?P<indent> *)(?P<fence>`{3,}|~{3,})(?P<info>[^`]*)$")
 _FENCED = re.compile(r"^ *(`{3,}|~{3,}).*?^ *\1", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"\]\((?!https?:|mailto:)([^)\s]+)\)")
 _HEADING = re.compile(r"^#+ (.*)$", re.MULTILINE)
+_STOPPED = re.compile(r"\s+# until Ctrl-C\s*$")
 _EXIT = re.compile(r"\s+# exit (\d+)\s*$")
 _TITLE = re.compile(r'\btitle="([^"]+)"')
 
@@ -51,6 +52,8 @@ class Command:
     line: str
     code: int
     output: tuple[str, ...]
+    is_server: bool = False
+    """Runs until it is stopped, written `# until Ctrl-C`."""
 
 
 def pages() -> list[Path]:
@@ -120,7 +123,8 @@ def _command(line: str, output: list[str]) -> Command:
     promised = _EXIT.search(line)
     while output and not output[-1].strip():
         output.pop()
-    return Command(_EXIT.sub("", line), int(promised[1]) if promised else 0, tuple(output))
+    code = int(promised[1]) if promised else 0
+    return Command(_EXIT.sub("", _STOPPED.sub("", line)), code, tuple(output), bool(_STOPPED.search(line)))
 
 
 def is_shown_in(expected: tuple[str, ...], output: str) -> bool:

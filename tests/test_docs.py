@@ -5,15 +5,21 @@ from __future__ import annotations
 import doctest
 import json
 import os
+import queue
+import re
 import shutil
+import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.request import urlopen
 
 import pytest
 from ruamel.yaml import YAML
 
+from demo_environment import demo_extras, make_environment
 from ethogram.patterns.library import load_patterns
 from markdown_blocks import (
     ROOT,
@@ -31,6 +37,9 @@ from warm_program import warm_program
 
 TESTED = ("python", "yaml", "json", "jsonl", *SHELLS)
 SKIPPED_AT_MOST = 0.10
+FIRST_STEPS = (ROOT / "README.md", ROOT / "docs" / "tutorial.md")
+"""Pages whose commands work in the environment that `make demo` leaves."""
+SECONDS = 120
 
 
 @pytest.fixture(scope="session")
@@ -39,20 +48,80 @@ def warm() -> Iterator[Path]:
         yield folder
 
 
-@pytest.mark.parametrize("page", pages(), ids=lambda page: str(page.relative_to(ROOT)))
+@pytest.fixture(scope="session")
+def demo_programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_environment(tmp_path_factory.mktemp("demo") / "venv", demo_extras())
+
+
+@pytest.fixture(scope="session")
+def warm_demo(demo_programs: Path) -> Iterator[Path]:
+    with warm_program(demo_environment(demo_programs), str(demo_programs / "python")) as folder:
+        yield folder
+
+
+def name_of(page: Path) -> str:
+    return str(page.relative_to(ROOT))
+
+
+@pytest.mark.parametrize("page", FIRST_STEPS, ids=name_of)
+def test_the_first_steps_work_in_the_environment_of_make_demo(page, demo_programs, warm_demo, tmp_path):
+    # The README with the program as it is installed.
+    programs = [demo_programs] if page.name == "README.md" else [warm_demo, demo_programs]
+    run_first_steps(page, tmp_path, demo_environment(*programs))
+
+
+@pytest.mark.parametrize("name", ["pytest", "pyarrow", "anthropic", "opentelemetry.sdk", "packaging"])
+def test_what_only_the_development_tools_bring_is_not_in_the_environment_of_make_demo(name, demo_programs):
+    program = [demo_programs / "python", "-c", f"import {name}"]
+    done = subprocess.run(
+        program, env=demo_environment(demo_programs), stderr=subprocess.PIPE, text=True, check=False
+    )
+    assert "ModuleNotFoundError" in done.stderr
+
+
+def test_the_first_steps_begin_with_make_demo():
+    for page in FIRST_STEPS:
+        first = next(block for block in blocks_of(page) if block.language in SHELLS)
+        lines = [command.line for command in commands_of(first.text)]
+        assert lines[:2] == ["make demo", ". .venv/bin/activate"], page
+
+
+@pytest.mark.long
+@pytest.mark.skipif(not (ROOT / ".git").exists(), reason="not a clone")
+def test_make_demo_in_a_fresh_clone_leaves_what_the_readme_needs(tmp_path):
+    clone = tmp_path / "clone"
+    listed = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    names = subprocess.run(listed, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True).stdout
+    for name in filter(None, names.split("\0")):
+        if (ROOT / name).is_file():
+            (clone / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(ROOT / name, clone / name)
+    environment = demo_environment() | {"PYTHON": sys.executable}
+    made = subprocess.run(
+        ["make", "demo"],
+        cwd=clone,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
+    assert made.returncode == 0, made.stdout
+    assert (clone / "build" / "ethogram-report.html").is_file()
+    run_first_steps(ROOT / "README.md", clone, demo_environment(clone / ".venv" / "bin"))
+
+
+@pytest.mark.parametrize("page", [page for page in pages() if page not in FIRST_STEPS], ids=name_of)
 def test_the_code_and_commands_of_a_page_run_from_top_to_bottom(page, warm, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    # The README with the program as it is installed.
-    environment = shell_environment(*([] if page.name == "README.md" else [warm]))
+    environment = shell_environment(warm)
     if (ROOT / "examples").is_dir():
         shutil.copytree(ROOT / "examples", tmp_path / "examples")
     names: dict[str, object] = {"__name__": "__page__"}
     for block in blocks_of(page):
         if block.is_skipped:
             continue
-        if block.file:
-            (tmp_path / block.file).parent.mkdir(parents=True, exist_ok=True)
-            (tmp_path / block.file).write_text(block.text, encoding="utf-8")
+        save(block, tmp_path)
         if block.language == "python":
             run_python(block, names)
         elif block.language in SHELLS:
@@ -74,6 +143,24 @@ def test_json_parses(block):
     texts = block.text.splitlines() if block.language == "jsonl" else [block.text]
     for text in texts:
         json.loads(text)
+
+
+INDEX = re.compile(
+    r"\buvx\b|\b(pip3?|pipx|uv tool|uv pip) (install|run)( -\S+)* ['\"]?ethogram\b", re.IGNORECASE
+)
+"""Commands that take the package from an index."""
+
+
+def test_nothing_is_installed_from_an_index():
+    folders = ("docs", "examples", "plugins", "src/ethogram")
+    files = [path for folder in folders for path in (ROOT / folder).rglob("*") if path.is_file()]
+    files += [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "Makefile", ROOT / "action.yml"]
+    texts = {
+        str(path.relative_to(ROOT)): path.read_bytes().decode("utf-8", "ignore")
+        for path in files
+        if path.suffix not in (".pyc", ".png", ".npz", ".npy", ".gz")
+    }
+    assert [name for name, text in texts.items() if INDEX.search(text)] == []
 
 
 def test_hardly_any_block_is_left_out():
@@ -143,10 +230,57 @@ def run_python(block: Block, names: dict[str, object]) -> None:
     exec(code, names)
 
 
+def run_first_steps(page: Path, folder: Path, environment: dict[str, str]) -> None:
+    """Run a page as its reader does: what is saved as a file by name, and every command."""
+    for block in blocks_of(page):
+        if block.is_skipped:
+            continue
+        save(block, folder)
+        if block.language == "python":
+            assert block.file, f"{block}: no title says under which name to save it"
+            run_shell(Block(page, block.line, "console", f"$ python {block.file}\n"), folder, environment)
+        elif block.language in SHELLS:
+            run_shell(block, folder, environment)
+
+
+def save(block: Block, folder: Path) -> None:
+    if block.file:
+        (folder / block.file).parent.mkdir(parents=True, exist_ok=True)
+        (folder / block.file).write_text(block.text, encoding="utf-8")
+
+
+def run_server(block: Block, line: str, folder: Path, environment: dict[str, str]) -> None:
+    """Start a server, on a port that is free, wait until it answers, and stop it as Ctrl-C does."""
+    command = ["bash", "-c", f"exec {line} --port 0"]
+    lines: queue.Queue[str] = queue.Queue()
+    with subprocess.Popen(
+        command, cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    ) as server:
+        assert server.stdout is not None
+        reader = threading.Thread(target=lambda out: list(map(lines.put, out)), args=(server.stdout,))
+        reader.start()
+        try:
+            told = lines.get(timeout=SECONDS)
+            assert told.endswith("Ctrl-C stops it\n"), f"{block}: {line}\n{told}"
+            address = told.split()[2].rstrip(",")
+            with urlopen(f"{address}/", timeout=SECONDS) as answer:
+                assert answer.status == 200
+            server.send_signal(signal.SIGINT)
+            assert server.wait(SECONDS) == 0, f"{block}: {line}: exit {server.returncode} after Ctrl-C"
+        except queue.Empty:
+            raise AssertionError(f"{block}: {line}: said nothing within {SECONDS} seconds") from None
+        finally:
+            server.kill()
+            reader.join()
+
+
 def run_shell(block: Block, folder: Path, environment: dict[str, str]) -> None:
     commands = commands_of(block.text)
     assert commands, f"{block}: no line starts with '$ ', so nothing would ever be run"
     for command in commands:
+        if command.is_server:
+            run_server(block, command.line, folder, environment)
+            continue
         done = subprocess.run(
             ["bash", "-c", command.line],
             cwd=folder,
@@ -154,7 +288,7 @@ def run_shell(block: Block, folder: Path, environment: dict[str, str]) -> None:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             encoding="utf-8",
-            timeout=120,
+            timeout=SECONDS,
             check=False,
         )
         text = f"{block}: {command.line}\n{done.stdout}"
@@ -175,3 +309,13 @@ def shell_environment(*programs: Path) -> dict[str, str]:
         "COLUMNS": "80",
         "PYTHONIOENCODING": "utf-8",
     }
+
+
+def demo_environment(*programs: Path) -> dict[str, str]:
+    """The variables of somebody who follows the README: nothing of the development environment."""
+    ours = Path(sys.executable).parent
+    path = [name for name in os.environ.get("PATH", "").split(os.pathsep) if Path(name) != ours]
+    environment = shell_environment() | {"PATH": os.pathsep.join([*map(str, programs), *path])}
+    for name in ("PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV"):
+        environment.pop(name, None)
+    return environment

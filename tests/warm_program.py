@@ -36,13 +36,13 @@ STREAMS = (("stdin", "r", -1), ("stdout", "w", -1), ("stderr", "w", 1))
 
 
 @contextmanager
-def warm_program(environment: dict[str, str]) -> Iterator[Path]:
-    """A folder with the program `ethogram`, to stand in front of the search path."""
+def warm_program(environment: dict[str, str], python: str = sys.executable) -> Iterator[Path]:
+    """A folder with the program `ethogram` of this Python, to stand in front of the search path."""
     folder = Path(tempfile.mkdtemp(prefix="ethogram-"))
     path, program = str(folder / "socket"), folder / "ethogram"
-    program.write_text(CALLER.format(python=sys.executable, path=path))
+    program.write_text(CALLER.format(python=python, path=path))
     program.chmod(0o700)
-    command = [sys.executable, __file__, path]
+    command = [python, "-P", __file__, path]  # nothing is imported from this folder
     with subprocess.Popen(command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as server:
         try:
             assert server.stdout is not None

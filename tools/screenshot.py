@@ -15,34 +15,19 @@ from typing import Any
 import uvicorn
 
 from browser import browser
-from ethogram.app.demo import EXAMPLES
-from ethogram.cli.main import main
 from ethogram.service.app import create_app
 from ethogram.service.demo import fill
 from ethogram.service.options import ServeOptions
 from ethogram.service.state import Service
 
 SIZE = {"width": 1000, "height": 900}
-POINT = "a.point >> nth=-1"
 PAGES = {
     "inbox": "/",
-    "subject": "/subjects/demo-risk/visitor",
+    "subject": "/subjects/demo-usage/ana",
     "run": "/runs/demo-run/run-1",
 }
 """Pages of the dashboard, with the examples in it."""
 SECONDS = 60.0
-
-
-def take_report(started: Any, path: Path) -> None:
-    """The picture of the conversation's report, with the event of its last point shown."""
-    with tempfile.TemporaryDirectory() as folder:
-        page = Path(folder) / "report.html"
-        events = str(EXAMPLES / "conversation.jsonl")
-        assert main(["analyze", events, "--excerpts", "--html", str(page)]) == 0
-        opened = started.new_page(viewport=SIZE, color_scheme="light")
-        opened.goto(page.as_uri())
-        opened.focus(POINT)
-        opened.screenshot(path=str(path))
 
 
 def take_dashboard(started: Any, folder: Path) -> None:
@@ -79,5 +64,4 @@ if __name__ == "__main__":
     images = Path(sys.argv[1])
     images.mkdir(parents=True, exist_ok=True)
     with browser() as one:
-        take_report(one, images / "report.png")
         take_dashboard(one, images)

@@ -89,6 +89,8 @@ labels name it too: measured for {own} of {categories} categories, {usual} (the 
 - It reads one message, without its thread.
 - Most traits were trained only on posts of agents, mostly of 200 characters and more. Chat, mail and short
   messages differ: see the tables. Fewer than 3 words are *not measured*.
+- From its scores the patterns that are on found none of 52 unseen histories with a pattern
+  ([quality](quality.md#on-unseen-text-and-logs)).
 - It knows no facts. A calm fabrication sounds like a report; `accuracy` is how a careful text sounds.
 - It misses polite pressure, irony and unusual flattery, and flags loud but harmless advertising.
 - Languages that the lexicon does not know are *not measured*. Only the first 4,000 characters are read.

@@ -134,11 +134,16 @@ class Conflict(EthogramError):
     """The same event id came twice with different content."""
 
 
+def install_command(extra: str) -> str:
+    """The command that installs an extra; ethogram is on no package index, so in a clone."""
+    return f"pip install -e '.[{extra}]' in the clone of ethogram"
+
+
 class MissingExtra(EthogramError):
     """An optional package is needed and not installed."""
 
     def __init__(self, package: str, extra: str, purpose: str) -> None:
-        super().__init__(f"{purpose} needs the package '{package}': pip install 'ethogram[{extra}]'")
+        super().__init__(f"{purpose} needs the package '{package}': {install_command(extra)}")
 
 
 class EvaluatorStopped(EthogramError):

@@ -141,5 +141,5 @@ def test_the_key_of_openai_is_not_sent_to_others(monkeypatch):
 
 def test_without_the_extra_the_command_that_installs_it_is_told(monkeypatch):
     monkeypatch.setitem(sys.modules, "openai", None)
-    with pytest.raises(MissingExtra, match=r"'openai': pip install 'ethogram\[llm\]'"):
+    with pytest.raises(MissingExtra, match=r"'openai': pip install -e '\.\[llm\]' in the clone"):
         load("openai:m@http://localhost:1/v1")

@@ -226,7 +226,7 @@ def test_a_folder_that_is_not_there_says_so(tmp_path: Path):
 @pytest.mark.parametrize("package", ["onnxruntime", "tokenizers"])
 def test_without_the_extra_the_command_that_installs_it_is_told(folder: Path, monkeypatch, package: str):
     monkeypatch.setitem(sys.modules, package, None)
-    with pytest.raises(MissingExtra, match=rf"'{package}': pip install 'ethogram\[meaning\]'"):
+    with pytest.raises(MissingExtra, match=rf"'{package}': pip install -e '\.\[meaning\]' in the clone"):
         load(f"onnx:{folder}")
 
 

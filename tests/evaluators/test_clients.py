@@ -536,7 +536,7 @@ def test_http_in_ones_own_network_is_allowed_where_it_is_said(name):
 
 def test_a_missing_package_names_the_extra(name, monkeypatch):
     monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
-    with pytest.raises(MissingExtra, match=r"pip install 'ethogram\[llm\]'"):
+    with pytest.raises(MissingExtra, match=r"pip install -e '\.\[llm\]' in the clone"):
         CLIENTS[name]({"key_env": "MODEL_KEY"})
 
 

@@ -20,7 +20,10 @@ from recipes import NAMED, STUCK, TASK
 ROOT = Path(__file__).parents[2]
 PLUGIN = ROOT / "plugins" / "ethogram"
 SCRIPT = PLUGIN / "hooks" / "ethogram.sh"
-HINT = "ethogram is not on PATH, so this session is not watched. Install it with: pipx install ethogram"
+HINT = (
+    "ethogram is not on PATH, so this session is not watched. "
+    "Install it as docs/install.md of its repository says."
+)
 
 
 def read(path: Path) -> Any:

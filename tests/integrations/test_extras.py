@@ -23,7 +23,7 @@ def test_a_missing_package_is_named_with_the_command_that_installs_it(module):
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     last = done.stderr.strip().splitlines()[-1]
     assert last.startswith("ethogram.errors.MissingExtra: Ethogram")
-    assert last.endswith(f" needs the package '{name}': pip install 'ethogram[{extra}]'")
+    assert last.endswith(f" needs the package '{name}': pip install -e '.[{extra}]' in the clone of ethogram")
 
 
 def test_the_runs_not_seen_for_longest_are_forgotten():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
@@ -10,9 +12,10 @@ import pytest
 
 from ethogram.app.judging.learning import LearningResult
 from ethogram.risk.proposal import Effect, Proposal
+from ethogram.service.demo import fill
 from ethogram.service.html import part
 from ethogram.service.pages import patterns as pattern_pages
-from service.conftest import Start, wait_for
+from service.conftest import Start, running, wait_for
 from service.test_events import COLD, line, post
 
 
@@ -142,3 +145,21 @@ def test_the_page_of_the_api_has_no_escapes(client: httpx.Client) -> None:
     page = client.get("/api").text
     assert "Events are known by their id" in page
     assert "\\n" not in page
+
+
+# --- the demo -------------------------------------------------------------------------------
+
+
+def test_every_page_of_the_demo_says_which_scores_are_written_by_hand(tmp_path: Path) -> None:
+    with running(store=str(tmp_path / "demo.db"), keep_text=True) as (service, client):
+        assert "written by hand" not in client.get("/").text
+        fill(service)
+        wait_for(lambda: client.get("/v1/detections", params={"subject": "visitor"}).json()["total"])
+        (found,) = client.get("/v1/detections", params={"subject": "ann"}).json()["detections"]
+        subjects = ["conversation/ann", "risk/visitor", "network/mole", "usage/hal", "run/fixer"]
+        paths = ["/", "/chats/demo-risk/chat-1", "/people/demo-usage/ana", f"/detections/{found['id']}"]
+        for path in [*paths, *(f"/subjects/demo-{name}" for name in subjects)]:
+            (said,) = re.findall(r'<p class="notice">(.*?)</p>', client.get(path).text)
+            by_hand = "scores written by hand in demo-conversation, demo-usage, demo-risk, demo-network:"
+            assert by_hand in said, path
+            assert said.endswith("From the text of demo-risk, ethogram chat says CAUTIOUS."), path

@@ -224,7 +224,7 @@ def test_where_there_is_no_store_it_says_how_to_make_one(url):
 def test_a_newer_schema_is_refused_and_left_as_it_is(url, store, capsys):
     store.write(lambda tx: tx.run("MATCH (w:Ethogram {name: 'store'}) SET w.schema = 99"))
     for create in (False, True):
-        with pytest.raises(EthogramError, match=r"has schema 99, and .* knows 1: .*pip install -U ethogram"):
+        with pytest.raises(EthogramError, match=r"has schema 99, and .* knows 1: .*upgrade ethogram"):
             open_store(url, create=create)
     assert main(["sweep", "--store", url]) == 2
     assert "nothing was changed" in capsys.readouterr().err

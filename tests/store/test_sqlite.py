@@ -85,7 +85,7 @@ def test_a_newer_schema_than_is_known_is_refused_with_what_to_do(store, path):
     store.close()
     with closing(sqlite3.connect(path)) as raw:
         raw.execute(f"PRAGMA user_version = {SCHEMA.version + 1}")
-    with pytest.raises(BadUsage, match=r"a newer one wrote it\. Upgrade with pip install -U ethogram"):
+    with pytest.raises(BadUsage, match=r"a newer one wrote it\. Upgrade ethogram"):
         open_store(str(path))
 
 

@@ -447,7 +447,7 @@ def test_without_the_extra_it_says_what_installs_it(scheme, module, package, lib
     monkeypatch.setitem(sys.modules, module, None)
     assert main(watch(f"{scheme}://localhost/events")) == 2
     said = capsys.readouterr().err
-    assert f"needs the package '{package}': pip install 'ethogram[streams]'" in said
+    assert f"needs the package '{package}': pip install -e '.[streams]' in the clone" in said
 
 
 @pytest.mark.parametrize(

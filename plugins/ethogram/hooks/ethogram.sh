@@ -4,6 +4,6 @@ if command -v ethogram >/dev/null 2>&1; then
   [ "$1" = check ] && exit 0
   ethogram hook || true
 elif [ "$1" = check ]; then
-  printf '%s\n' '{"systemMessage": "ethogram is not on PATH, so this session is not watched. Install it with: pipx install ethogram"}'
+  printf '%s\n' '{"systemMessage": "ethogram is not on PATH, so this session is not watched. Install it as docs/install.md of its repository says."}'
 fi
 exit 0

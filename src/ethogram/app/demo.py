@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from ..config import Settings
 from ..data import DATA
 from ..engine.match import InsufficientHistories
 from ..errors import BadUsage, EthogramError
 from ..files import write_whole
+from ..models import Detection
+from ..models.event import INPUT_SCORER
 from .result import Analysis, Checked
 from .traces import joined_traces
 
@@ -22,6 +26,8 @@ HEADLINES = {
     "network": "A network of agents: what one agent does not show",
 }
 """Headline of each family of examples, in the order of the demo."""
+BY_HAND = "scores written by hand"
+"""Stands in every line about a detection whose scores the author of an example made up."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +40,54 @@ class Example:
     @property
     def headline(self) -> str:
         return HEADLINES.get(self.family, self.family.replace("_", " ").capitalize())
+
+    @property
+    def has_scores_by_hand(self) -> bool:
+        """Whether an event has a reading that no scorer is named for."""
+        lines = map(json.loads, self.path.read_text(encoding="utf-8").splitlines())
+        readings = (value for line in lines for value in line.get("readings", {}).values())
+        return any(not isinstance(value, dict) or "scorer" not in value for value in readings)
+
+    def titled(self, analysis: Analysis) -> str:
+        """The headline, and in the same line what is written by hand and what `chat` says of the text."""
+        if not self.has_scores_by_hand:
+            return self.headline
+        notes = [BY_HAND if all(map(is_by_hand, analysis)) else f"some {BY_HAND}"]
+        if self.family == "risk":
+            notes.append(f"from the text `ethogram chat` says {highest_mode(self.path)}")
+        return f"{self.headline} ({'; '.join(notes)})"
+
+
+def is_by_hand(detection: Detection) -> bool:
+    """Whether evidence of a detection came with the events and names no scorer."""
+    return INPUT_SCORER in detection.scorer.split(", ")
+
+
+def labelled(analysis: Analysis) -> Analysis:
+    """The analysis of an example whose detections by scores written by hand say so, in title and sentence."""
+    detections = [
+        replace(
+            detection,
+            title=f"{detection.title} ({BY_HAND})",
+            explanation=f"{BY_HAND.capitalize()}: {detection.explanation}",
+        )
+        if is_by_hand(detection)
+        else detection
+        for detection in analysis.detections
+    ]
+    return replace(analysis, detections=tuple(detections))
+
+
+def highest_mode(path: Path) -> str:
+    """The highest mode that `ethogram chat` gives a conversation in a file, with default settings."""
+    from .chat.conversation import Conversation
+    from .chat.files import read_turns
+    from .chat.scores import follow
+
+    def new_conversation(name: str, subject: str) -> Conversation:
+        return Conversation(name, subject=subject, settings=Settings())
+
+    return max(turn.state.mode for turn in follow(read_turns(str(path)), new_conversation, {})).name
 
 
 def examples() -> list[Example]:

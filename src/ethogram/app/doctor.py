@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Annotated
 
 from ..config import Settings
-from ..errors import EthogramError
+from ..errors import EthogramError, install_command
 from ..fields import Name, RecordStruct, one_of
 from ..remote.address import check_address
 from ..store import open_store
@@ -40,7 +40,7 @@ def doctor(settings: Settings, *, store: str = "", url: str = "") -> Iterator[Do
     yield DoctorCheck("python", "ok", f"Python {sys.version.split()[0]}")
     for extra, packages in extras().items():
         if not all(map(_is_installed, packages)):
-            yield DoctorCheck(f"extra {extra}", "note", f"not installed: pip install 'ethogram[{extra}]'")
+            yield DoctorCheck(f"extra {extra}", "note", f"not installed: {install_command(extra)}")
         else:
             yield DoctorCheck(f"extra {extra}", "ok", "installed")
     yield _checked("patterns", lambda: f"{len(load_library(None, settings))} patterns are on")

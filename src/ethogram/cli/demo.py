@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from ..app.analyze import analyze_batch, load_library
-from ..app.demo import Example, copy_examples, examples, together
+from ..app.demo import Example, copy_examples, examples, labelled, together
 from ..app.result import Analysis
 from ..app.runs import run_report
 from ..config import Settings
@@ -41,7 +41,7 @@ def demo(
     if copy:
         written = copy_examples(Path(copy))
         files = [printable(str(path)) for path in written]
-        commands = [f"  {printable(command)}" for command in _next(copy, written)]
+        commands = [f"  {printable(command)}" for command in _next(copy, examples())]
         records = (FileWritten(path=str(path)) for path in written)
         emit(records, [*files, "", "Try next:", *commands], as_json=as_json)
         return
@@ -49,7 +49,7 @@ def demo(
     library, analysed = load_library(None, Settings()), list[Analysed]()
     for example in examples():
         batch = read_events([example.path], source=example.family, kinds=library.kinds)
-        analysed.append((example, batch, analyze_batch(batch, library, traced=bool(html))))
+        analysed.append((example, batch, labelled(analyze_batch(batch, library, traced=bool(html)))))
     if target is not None:
         from ..report.html import page
 
@@ -72,7 +72,7 @@ def demo_parts(analysed: Sequence[Analysed]) -> Iterator[RenderableType]:
     from rich.text import Text
 
     for example, batch, analysis in analysed:
-        yield Text(example.headline, style="bold underline")
+        yield Text(example.titled(analysis), style="bold underline")
         counts = f"{plural(analysis.events, 'event')} of {plural(analysis.subjects, 'subject')}"
         yield f"{counts} in {example.path.name}" + ("" if analysis.detections else ": no detections")
         untimed = batch.events.untimed_sources()
@@ -81,7 +81,7 @@ def demo_parts(analysed: Sequence[Analysed]) -> Iterator[RenderableType]:
             yield Text(f"    {sentence(detection)}")
         yield ""
     yield "Try next:"
-    for command in _next(FOLDER, [example.path for example, _, _ in analysed], analysed):
+    for command in _next(FOLDER, [example for example, _, _ in analysed], analysed):
         yield f"  {command}"
 
 
@@ -96,17 +96,15 @@ def without_early(detections: Sequence[Detection]) -> list[Detection]:
     ]
 
 
-def _next(folder: str, paths: Sequence[Path], analysed: Sequence[Analysed] = ()) -> list[str]:
+def _next(folder: str, shown: Sequence[Example], analysed: Sequence[Analysed] = ()) -> list[str]:
     """Commands that work as they stand, once the examples are in the folder."""
-    first = next((each for each in analysed if each[2].detections), None)
-    name = paths[0].name if first is None else first[0].path.name
-    path = shlex.quote(f"{folder}/{name}")
-    last = shlex.quote(f"{folder}/{paths[-1].name}")
-    commands = [f"ethogram analyze {path}", f"ethogram analyze {last} --json"]
-    if first is not None:
-        detection = first[2].detections[0]
+    example = next((each for each in shown if not each.has_scores_by_hand), shown[0])
+    path = shlex.quote(f"{folder}/{example.path.name}")
+    commands = [f"ethogram analyze {path}", f"ethogram analyze {path} --json"]
+    for detection in (item for each, _, analysis in analysed if each == example for item in analysis):
         subject = shlex.quote(printable(detection.subject))
         commands.append(f"ethogram why {shlex.quote(detection.pattern)} {subject} {path}")
+        break
     copying = [f"ethogram demo --copy {shlex.quote(folder)}"] if analysed else []
     page = ["ethogram demo --html ethogram-report.html"] if analysed else []
     return [*copying, *commands, *page, "ethogram patterns list"]

@@ -203,7 +203,7 @@ def upgrade(raw: sqlite3.Connection, schema: Schema, name: str | os.PathLike[str
     if version > schema.version:
         raise BadUsage(
             f"{name} has schema {version}, and this ethogram knows up to {schema.version}: a newer one wrote "
-            "it. Upgrade with pip install -U ethogram, or name another file"
+            "it. Upgrade ethogram, or name another file"
         )
     if not version and raw.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone():
         raise sqlite3.DatabaseError("it has tables and no schema version")

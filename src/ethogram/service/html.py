@@ -136,6 +136,7 @@ def render(request: Request, template: str, *, status: int = 200, **context: Any
         "path": request.url.path,
         "has_keys": not service.keys.is_empty,
         "live": service.sweeper.is_alive,
+        "notice": service.notice,
         "waits": False,
     } | context
     return HTMLResponse(environment().get_template(template).render(**context), status)

@@ -44,6 +44,8 @@ class Service:
         self.metrics = Metrics(prefix, self.library.chosen)
         self.last_report: Report | None = None
         self.is_closing = False
+        self.notice = ""
+        """Shown at the top of every page."""
         self.contacts: dict[Who, tuple[int, Contacts]] = {}
         """Contacts of subjects that pages showed, with the state of the source they are of."""
         self._listeners: list[Listener] = []

@@ -131,7 +131,7 @@ class PostgresStore(SqlStore):
     def _newer(self, version: int) -> BadUsage:
         return BadUsage(
             f"{self.url} has schema {version}, and this ethogram knows up to {SCHEMA.version}: a newer one "
-            "wrote it. Upgrade with pip install -U ethogram, or name another schema with ?schema=NAME"
+            "wrote it. Upgrade ethogram, or name another schema with ?schema=NAME"
         )
 
     @contextmanager

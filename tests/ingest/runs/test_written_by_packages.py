@@ -171,5 +171,8 @@ def test_without_what_unpacks_it_a_file_says_what_is_missing(monkeypatch: pytest
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     batch = read_events([WRITTEN / "inspect.eval"], skip_bad=True)
     assert not batch.events
-    assert all("Zstandard; pip install 'ethogram[parquet]'" in item.message for item in batch.bad)
+    assert all(
+        "Zstandard; what reads it comes with pip install -e '.[parquet]'" in item.message
+        for item in batch.bad
+    )
     assert batch.bad_count == 2

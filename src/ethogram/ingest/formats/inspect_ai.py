@@ -7,6 +7,7 @@ import zlib
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from ...errors import install_command
 from ...models.limits import over
 from ..documents import Broken, Document, documents
 from ..errors import BadLine, Unreadable
@@ -240,7 +241,7 @@ def _content(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:
         import pyarrow
     except ImportError:
         raise NotImplementedError(
-            "it is compressed with Zstandard; pip install 'ethogram[parquet]' brings what reads it"
+            f"it is compressed with Zstandard; what reads it comes with {install_command('parquet')}"
         ) from None
     stream = archive.fp
     if stream is None or info.flag_bits & 1:

@@ -126,7 +126,7 @@ class Schema(Graph):
         if found["schema"] > VERSION:
             raise EthogramError(
                 f"{self.url} has schema {found['schema']}, and this version of ethogram knows {VERSION}: "
-                "nothing was changed; upgrade with `pip install -U ethogram`"
+                "nothing was changed; upgrade ethogram"
             )
         self.labels = json.loads(found["labels"])
         if labels and dict(labels) != self.labels:
