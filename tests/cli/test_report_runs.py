@@ -175,6 +175,32 @@ def test_what_is_muted_is_no_episode_unless_asked_for(said, folder, capsys):
     assert "Steps 1 to 3" in said(lines, "--muted")
 
 
+def test_a_page_has_a_chart_for_each_run_and_the_sentence_of_the_command_line(said, folder):
+    # Five sessions of one agent at the same time, two of which fail three and four times.
+    times = {"a": 0, "b": 3, "c": 0, "d": 4, "e": 0}
+    makers = {name: Maker(f"session-{name}") for name in times}
+    for name, one in makers.items():
+        for _ in range(6 - times[name]):
+            one.did("read", path=f"src/{name}.py")
+        for _ in range(times[name]):
+            one.did("bash", command=f"make {name}", error=f"no rule {name}")
+    told = said([line for one in makers.values() for line in one.lines], "--html", "page.html")
+    sentence = "5 runs, 2 stuck: 7 of 30 steps and 700 tokens lost."
+    assert told.startswith(sentence)
+    page = (folder / "page.html").read_text(encoding="utf-8")
+    assert f"<h1>{sentence}</h1>" in page
+    assert "2 detections in 60 events of 1 subject" in page
+    cards = page.partition("</form>")[2].split('class="subject"')[1:]
+    assert [re.findall(r"<bdi>(.*?)</bdi>", card)[0] for card in cards] == [
+        "fixer (thread session-d)",
+        "fixer (thread session-b)",
+    ]
+    for card, failures in zip(cards, (4, 3), strict=True):
+        drawn = card.partition("</section>")[0]
+        assert drawn.count('aria-label="12 events"') == 1
+        assert drawn.count('class="point"') == failures
+
+
 @pytest.mark.parametrize("how", [(), ("--json",), ("--html", "page.html")])
 def test_no_text_of_a_run_is_obeyed_or_tells_a_secret(said, folder, how):
     hostile = f"\x1b[2J\x1b]0;x\x07\r\n<script>alert(1)</script> {SECRET} [bold]"

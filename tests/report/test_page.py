@@ -94,7 +94,7 @@ def test_a_thousand_detections_are_less_than_five_megabytes(tmp_path):
     said = page(analysis)
     assert len(said.encode()) < 5_000_000
     assert said.count('class="subject"') == 30
-    assert "970 further subjects with detections, not drawn" in said
+    assert "970 further histories with detections, not drawn" in said
 
 
 def test_one_subject_with_a_thousand_detections_is_drawn_in_part_and_listed_whole(tmp_path):

@@ -128,6 +128,16 @@ def test_what_was_missed_counts_as_true_and_can_be_caught():
     assert detected_again([missed], [detection("x")]).tolist() == [True]
 
 
+@pytest.mark.parametrize(
+    ("fields", "is_caught"), [({}, True), ({"thread": "a"}, True), ({"thread": "b"}, False)]
+)
+def test_what_was_missed_in_one_run_is_not_caught_in_another(fields, is_caught):
+    where = Period(("input", "ann"), NOW, NOW + timedelta(hours=2), fields)
+    missed = JudgedItem("m", True, False, where, "")
+    found = detection("x", thread="a", history={"subject": "ann", "thread": "a"})
+    assert detected_again([missed], [found]).tolist() == [is_caught]
+
+
 def test_misses_pull_a_threshold_down():
     rng = np.random.default_rng(8)
     x, judged = things(rng, 60, 0.3, 0.7)

@@ -223,8 +223,8 @@ def test_the_chart_of_a_subject_zooms(opened: Any) -> None:
     assert 0 < opened.locator("a.point").count() < whole
     opened.click(".ranges >> text=all")
     assert opened.locator("a.point").count() == whole
-    box = opened.locator("#chart .axis .plot").bounding_box()
-    y = opened.locator("#chart .rows").bounding_box()["y"] + 60
+    box = opened.locator("#chart .axis .plot").first.bounding_box()
+    y = opened.locator("#chart .rows").first.bounding_box()["y"] + 60
     opened.mouse.move(box["x"] + box["width"] * 0.6, y)
     opened.mouse.down()
     opened.mouse.move(box["x"] + box["width"] * 0.9, y)

@@ -163,3 +163,68 @@ def test_every_page_of_the_demo_says_which_scores_are_written_by_hand(tmp_path: 
             by_hand = "scores written by hand in demo-conversation, demo-usage, demo-risk, demo-network:"
             assert by_hand in said, path
             assert said.endswith("From the text of demo-risk, ethogram chat says CAUTIOUS."), path
+
+
+def sessions(client: httpx.Client) -> str:
+    """Post five sessions of one agent at the same time, two of them stuck; return the id of one's loop."""
+    runs = [steps(f"session-{name}", 5, stuck=name in "be") for name in "abcde"]
+    for run, name in zip(runs, "abcde", strict=True):
+        for step in run:
+            step["attributes"]["command"] += f" {name}"
+    lines = [step for together in zip(*runs, strict=True) for step in together]
+    assert post(client, *lines, params={"source": "claude"}).json()["added"] == 50
+    asked = {"pattern": "loop", "source": "claude"}
+
+    def loops() -> list[str]:
+        found = client.get("/v1/detections", params=asked).json()["detections"]
+        own = [item["id"] for item in found if item["thread"] == "session-b"]
+        return own if len(found) == 2 else []
+
+    return str(wait_for(loops)[0])
+
+
+def test_one_run_of_an_agent_with_thousands_of_steps_is_shown_whole(start: Start) -> None:
+    client = start(keep_text=True)
+    busy = [
+        {**step, "id": f"{n}-{step['id']}", "at": f"2026-01-05T12:{step['at'][14:16]}:{n // 4:02}Z"}
+        for n in range(210)
+        for step in steps("busy", 5, stuck=False, command=f"make {n} x")
+    ]
+    assert post(client, *busy, params={"source": "claude"}).json()["added"] == 2_100
+    page = client.get(f"/detections/{sessions(client)}").text
+    evidence, elsewhere = page.split('id="elsewhere"')
+    assert commands(evidence) == {"b"}
+    assert 'aria-label="10 events"' in evidence
+    assert "busy" in elsewhere
+
+
+def commands(page: str) -> set[str]:
+    """The sessions whose commands are shown in a part of a page."""
+    return set(re.findall(r"make (?:\d )?([a-e])<", page))
+
+
+def test_evidence_stands_among_steps_of_its_own_run(start: Start) -> None:
+    client = start(keep_text=True)
+    page = client.get(f"/detections/{sessions(client)}").text
+    evidence, elsewhere = page.split('id="elsewhere"')
+    assert commands(evidence) == {"b"}
+    # Ten steps of the one session, and not the fifty of the agent.
+    assert 'aria-label="10 events"' in evidence
+    assert "Meanwhile in other threads" in elsewhere
+    assert commands(elsewhere) >= {"a", "c", "d", "e"}
+    assert "b" not in commands(elsewhere)
+
+
+def test_a_subject_has_a_chart_for_each_run_with_detections(start: Start) -> None:
+    client = start(keep_text=True)
+    sessions(client)
+    page = client.get("/subjects/claude/coder").text
+    cards = page.partition('id="chart"')[2].partition("<h2>Detections")[0].split('class="subject"')[1:]
+    names = [re.sub("<[^>]+>", "", re.findall(r"<bdi>(.*?)</bdi>", card)[0]) for card in cards]
+    assert sorted(names) == [
+        "coder (thread session-b)",
+        "coder (thread session-e)",
+        "coder: all other events",
+    ]
+    counts = [re.findall(r'aria-label="(\d+) events"', card) for card in cards]
+    assert sorted(counts) == [["10"], ["10"], ["30"]]

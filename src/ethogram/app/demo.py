@@ -138,5 +138,5 @@ def together(analyses: Sequence[Analysis]) -> Analysis:
         as_of=max((analysis.as_of for analysis in analyses if analysis.as_of), default=None),
         events=sum(analysis.events for analysis in analyses),
         subjects=sum(analysis.subjects for analysis in analyses),
-        traces=joined_traces(traces, [who for trace in traces for who in trace.moments]),
+        traces=joined_traces(traces, [key for trace in traces for key in trace.moments]),
     )

@@ -20,7 +20,7 @@ from ..fields import Count, Name, Ratio, Severity, one_of
 from ..ingest import Batch
 from ..ingest.batch import sequence_of
 from ..language.ast import Combination, Indicator, Signal, Spread
-from ..language.history import CAP
+from ..language.history import CAP, is_in
 from ..language.program import Program, SequenceProgram, SilenceProgram, ThresholdProgram
 from ..models import EPOCH, Detection, Event, Value, format_time, micros, moment
 from ..models.record import Record
@@ -275,7 +275,7 @@ class Explainer:
                 met = contacts(sequence_of(self.events), detections, self.as_of)
                 parts, limits = why_spread(body, detections, (key[0], key[1]), met)
             fired = [d for d in detections if d.pattern == program.name and key_of(program, d) == key]
-            events = [e for e in self.events if (e.source, e.subject) == (key[0], question.subject)]
+            events = [e for e in self.events if e.source == key[0] and is_in(history, e)]
             timed = all(event.timed for event in events)
             lacking = program.timed_only and not timed
             yield _why(

@@ -44,7 +44,7 @@ from .readings import (
 )
 from .result import MOST as MOST_UNREAD
 from .result import Analysis, joined, known_signals, summed_up, unread
-from .traces import Traces, joined_traces, trace
+from .traces import Traces, history_key, joined_traces, trace
 
 WORTH_IT = 16 * 2**20
 """Bytes in buckets from which on starting processes, half a second each, is made up for."""
@@ -261,4 +261,4 @@ def _traces(analysis: Analysis, job: Job, paths: Sequence[Path]) -> Traces:
             scored, _, _ = _scored(job, _read(job, paths[number]))
             yield trace(here, scored, job.as_of)
 
-    return joined_traces(each(), [(item.source, item.subject) for item in every])
+    return joined_traces(each(), map(history_key, every))

@@ -7,14 +7,13 @@ from datetime import datetime
 from typing import TypeVar
 
 from ..ingest.batch import sequence_of
-from ..language.history import FIELDS, attribute
+from ..language.history import is_in
 from ..models import Detection, Event, Value
 from ..models.slotted import dataclass, field
 
 MOST = 500
 """Points of one signal in one history."""
 
-Who = tuple[str, str]
 HistoryKey = tuple[str, tuple[tuple[str, Value], ...]]
 """A source and the fields of a history."""
 T = TypeVar("T")
@@ -36,59 +35,65 @@ class Trace:
 class Traces:
     """The readings and events behind detections.
 
-    `moments` are the times of all events of each (source, subject) with a detection, at most MOST;
+    `moments` are the times of all events of each history with a detection, at most MOST;
     `as_of` is the moment of the evaluation by source; `untimed` are sources without times.
     """
 
     lines: tuple[Trace, ...] = ()
-    moments: Mapping[Who, tuple[datetime, ...]] = field(default_factory=dict)
+    moments: Mapping[HistoryKey, tuple[datetime, ...]] = field(default_factory=dict)
     as_of: Mapping[str, datetime] = field(default_factory=dict)
     untimed: frozenset[str] = frozenset()
 
 
+def history_key(detection: Detection) -> HistoryKey:
+    """Return the history in which a detection was made."""
+    return (detection.source, tuple(detection.history.items()))
+
+
 def trace(detections: Sequence[Detection], events: Iterable[Event], as_of: datetime) -> Traces:
     """The traces of the signals named in the detections' evidence. Events must be measured and in order."""
-    wanted: dict[Who, dict[HistoryKey, dict[str, None]]] = {}  # subject -> history -> signals
-    proof: set[Who] = set()  # source and id of every event that is evidence
+    wanted: dict[tuple[str, str], dict[HistoryKey, dict[str, None]]] = {}  # subject -> history -> signals
+    proof: set[tuple[str, str]] = set()  # source and id of every event that is evidence
     for detection in detections:
-        key = (detection.source, tuple(detection.history.items()))
+        key = history_key(detection)
         signals = wanted.setdefault((detection.source, detection.subject), {}).setdefault(key, {})
         for evidence in detection.evidence:
             proof.add((detection.source, evidence.event))
             signals |= dict.fromkeys(
                 name for name, value in evidence.readings.items() if not isinstance(value, str)
             )
-    moments: dict[Who, list[tuple[datetime, bool]]] = {who: [] for who in wanted}
+    moments: dict[HistoryKey, list[tuple[datetime, bool]]] = {
+        key: [] for histories in wanted.values() for key in histories
+    }
     points: dict[tuple[HistoryKey, str], list[tuple[datetime, float, bool]]] = {}
     untimed = set()
-    for event in sequence_of(events).of_subjects(moments):
-        who = (event.source, event.subject)
+    for event in sequence_of(events).of_subjects(wanted):
         is_proof = (event.source, event.id) in proof
-        moments[who].append((event.at, is_proof))
         if not event.timed:
             untimed.add(event.source)
-        for key, signals in wanted[who].items():
-            if all(_field(event, name) == value for name, value in key[1]):
+        for key, signals in wanted[event.source, event.subject].items():
+            if is_in(dict(key[1]), event):
+                moments[key].append((event.at, is_proof))
                 for signal in signals:
                     if isinstance(value := event.readings.get(signal), (int, float)):
                         points.setdefault((key, signal), []).append((event.at, float(value), is_proof))
     return Traces(
         tuple(_trace(key, signal, own) for (key, signal), own in sorted(points.items(), key=str)),
-        {who: tuple(at for at, _ in thin(times, MOST)) for who, times in moments.items()},
+        {key: tuple(at for at, _ in thin(times, MOST)) for key, times in moments.items()},
         {detection.source: as_of for detection in detections},
         frozenset(untimed),
     )
 
 
-def joined_traces(some: Iterable[Traces], who: Iterable[Who]) -> Traces:
-    """The traces of disjoint sets of subjects as one, in order of `who`."""
+def joined_traces(some: Iterable[Traces], keys: Iterable[HistoryKey]) -> Traces:
+    """The traces of disjoint sets of histories as one, in order of `keys`."""
     every = list(some)
     lines = [line for item in every for line in item.lines]
     lines.sort(key=lambda line: str(((line.source, tuple(line.history.items())), line.signal)))
-    moments = {name: times for item in every for name, times in item.moments.items()}
+    moments = {key: times for item in every for key, times in item.moments.items()}
     as_of = {source: at for item in every for source, at in item.as_of.items()}
     untimed = frozenset(source for item in every for source in item.untimed)
-    return Traces(tuple(lines), {name: moments[name] for name in who}, as_of, untimed)
+    return Traces(tuple(lines), {key: moments[key] for key in keys}, as_of, untimed)
 
 
 def thin(points: Sequence[T], most: int) -> list[T]:
@@ -108,11 +113,6 @@ def thin(points: Sequence[T], most: int) -> list[T]:
     room = most - len(indexes)
     even = [others[round(i * (len(others) - 1) / max(room - 1, 1))] for i in range(min(room, len(others)))]
     return [points[index] for index in sorted({*indexes, *even})]
-
-
-def _field(event: Event, name: str) -> Value | None:
-    reading = None if name in FIELDS else event.readings.get(name)
-    return attribute(event, name) if reading is None else reading
 
 
 def _trace(key: HistoryKey, signal: str, points: list[tuple[datetime, float, bool]]) -> Trace:

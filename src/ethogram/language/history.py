@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from ..models import Event, Value, is_evaluated
@@ -31,6 +32,22 @@ def attribute(event: Event, name: str) -> Value | None:
     if isinstance(value, (int, float)):
         return float(value)
     return value if isinstance(value, str) else None
+
+
+def is_in(history: Mapping[str, Value], event: Event) -> bool:
+    """Whether an event has the values by which a history is grouped. Its source is not looked at."""
+    return all(attribute(event, name) == value for name, value in history.items())
+
+
+def common_fields(first: Event, last: Event) -> dict[str, Value | None]:
+    """The fields that have the same value at both ends of a stretch of events, None where both lack it."""
+    values = {name: attribute(first, name) for name in FIELDS}
+    return {name: value for name, value in values.items() if attribute(last, name) == value}
+
+
+def may_hold(history: Mapping[str, Value | None], fields: Mapping[str, Value | None]) -> bool:
+    """Whether a stretch of events with these common fields may lie in a history: no field contradicts it."""
+    return all(fields.get(name, value) == value for name, value in history.items())
 
 
 def key_of(program: Program, event: Event) -> tuple[Value, ...] | None:

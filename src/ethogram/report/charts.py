@@ -1,9 +1,9 @@
-"""The timeline: for each subject a lane per pattern and a line per signal, over one time axis."""
+"""The timeline: for each history a lane per pattern and a line per signal, over one time axis."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import pairwise
@@ -11,16 +11,16 @@ from urllib.parse import quote
 
 from markupsafe import Markup
 
-from ..app.traces import MOST, Trace, Traces, thin
+from ..app.traces import MOST, HistoryKey, Trace, Traces, history_key, thin
 from ..models import SEVERITIES, Detection, Event, Evidence, highest, micros, moment, rank, stable_hash
 from ..models.timestamps import SECOND
 from .svg import join, mark, number, percent, tag
-from .wording import by_severity, clean, pairs_text, plural, span, stamp, title_of, value_text
+from .wording import by_severity, clean, pairs_text, plural, span, stamp, title_of, value_text, whom
 
-SUBJECTS = 30
-"""Subjects that are drawn, the gravest ones; the others are named."""
+HISTORIES = 30
+"""Histories that are drawn, the gravest ones; the others are named."""
 SIGNALS = 8
-"""Signals drawn of one subject."""
+"""Signals drawn of one history."""
 MANY = 300
 """Detections above which each is shown with less evidence, so that the page stays small."""
 
@@ -136,30 +136,38 @@ def _clock(at: datetime, step: int) -> str:
     return at.strftime("%H:%M:%S" if step < 60 else "%H:%M")
 
 
-# --- subjects -------------------------------------------------------------------------------
+# --- histories ------------------------------------------------------------------------------
 
 
 def chart(
     detections: Sequence[Detection], traces: Traces, as_of: datetime, numbers: Mapping[Who, int]
 ) -> Markup:
-    """The whole chart. `numbers` are those by which subjects are filtered."""
-    groups = grouped(detections)
+    """The whole chart, a card for each history. `numbers` are those by which subjects are filtered."""
+    groups = by_history(detections)
     rows = rows_for(len(detections))
-    cards = [card(who, own, traces, as_of, rows, numbers[who]) for who, own in groups[:SUBJECTS]]
-    return join([*cards, *_others(groups[SUBJECTS:])])
+    cards = [
+        card(
+            (own[0].source, own[0].subject), own, traces, as_of, rows, numbers[own[0].source, own[0].subject]
+        )
+        for own in groups[:HISTORIES]
+    ]
+    return join([*cards, *others(groups[HISTORIES:])])
 
 
-def grouped(detections: Sequence[Detection]) -> list[tuple[Who, tuple[Detection, ...]]]:
-    """Detections by subject: the gravest first, then those with most, then by name."""
-    by_subject: dict[Who, list[Detection]] = {}
+def by_history(detections: Iterable[Detection]) -> list[list[Detection]]:
+    """Detections by the history they are in: the gravest first, then those with most, then by name.
+
+    Steps of other runs of the same agent are no surroundings of a detection.
+    """
+    groups: dict[HistoryKey, list[Detection]] = {}
     for detection in detections:
-        by_subject.setdefault((detection.source, detection.subject), []).append(detection)
+        groups.setdefault(history_key(detection), []).append(detection)
 
-    def gravity(who: Who) -> tuple[int, int, Who]:
-        own = by_subject[who]
-        return (-max(rank(detection.severity) for detection in own), -len(own), who)
+    def gravity(key: HistoryKey) -> tuple[int, int, str]:
+        own = groups[key]
+        return (-max(rank(detection.severity) for detection in own), -len(own), str(key))
 
-    return [(who, tuple(by_subject[who])) for who in sorted(by_subject, key=gravity)]
+    return [groups[key] for key in sorted(groups, key=gravity)]
 
 
 def overlaps(detection: Detection, period: tuple[datetime, datetime]) -> bool:
@@ -169,7 +177,7 @@ def overlaps(detection: Detection, period: tuple[datetime, datetime]) -> bool:
 
 
 def quiet_traces(who: Who, events: Sequence[Event]) -> Traces:
-    """The times and numbers of a subject's events, where there are no detections."""
+    """The times of a subject's events, and the numbers of their readings, apart from any detection."""
     points: dict[str, list[tuple[datetime, float, bool]]] = {}
     for event in events:
         for name, value in event.readings.items():
@@ -181,7 +189,8 @@ def quiet_traces(who: Who, events: Sequence[Event]) -> Traces:
         lines.append(Trace(*who, {}, name, shown, len(own)))
     times = [(event.at, False) for event in events]
     untimed = frozenset({who[0]} if any(not event.timed for event in events) else ())
-    return Traces(tuple(lines), {who: tuple(at for at, _ in thin(times, MOST))}, untimed=untimed)
+    shown_times = tuple(at for at, _ in thin(times, MOST))
+    return Traces(tuple(lines), {(who[0], ()): shown_times}, untimed=untimed)
 
 
 def card(
@@ -194,14 +203,17 @@ def card(
     period: tuple[datetime, datetime] | None = None,
     note: str = "",
     page: str = "",
+    title: str = "",
 ) -> Markup:
-    """One subject: its detections with at most so much evidence each, and what lies behind them.
+    """One history: its detections with at most so much evidence each, and what lies behind them.
 
-    `period` limits the axis; `note` stands under the chart. `page` is the address of the page of a detection
-    without its id; without it points lead to rows of the same page.
+    Without detections it is what `quiet_traces` has of the subject. `period` limits the axis; `note` stands
+    under the chart. `page` is the address of the page of a detection without its id; without it points lead
+    to rows of the same page. `title` replaces the name of the history.
     """
     source, subject = who
-    end, moments = traces.as_of.get(source, as_of), traces.moments.get(who, ())
+    key: HistoryKey = history_key(detections[0]) if detections else (source, ())
+    end, moments = traces.as_of.get(source, as_of), traces.moments.get(key, ())
     proofs = [evidence.at for detection in detections for evidence in detection.evidence]
     ends = [at for detection in detections for at in (detection.opened_at, detection.closed_at or end)]
     timed = source not in traces.untimed
@@ -210,7 +222,7 @@ def card(
     rows = [lane(own, axis, end, most, page) for own in by_pattern(detections)]
     signals: dict[str, list[Trace]] = {}
     for trace in traces.lines:
-        if (trace.source, trace.subject) == who:
+        if (trace.source, tuple(trace.history.items())) == key:
             signals.setdefault(trace.signal, []).append(trace)
     rows += [line(name, signals[name], detections, axis) for name in sorted(signals)[:SIGNALS]]
     if moments:
@@ -222,12 +234,13 @@ def card(
     if note:
         rows.append(tag("p", note, class_="note"))
     facts = [by_severity(detections) or "no detections"]
+    name = clean(whom(detections[0]) if detections else subject, 120)
     if moments:
         facts.append(span(moments[0], moments[-1], timed=axis.timed))
     if source != "input":
         facts.append(clean(source, 60))
     marks_of = [mark(highest(*(detection.severity for detection in detections)))] if detections else []
-    head = tag("h3", *marks_of, tag("bdi", clean(subject, 80)), tag("small", " · ".join(facts)))
+    head = tag("h3", *marks_of, tag("bdi", title or name), tag("small", " · ".join(facts)))
     ends_of = {"data_from": axis.start // 1000, "data_to": axis.end // 1000} if period else {}
     drawn = tag("div", *rows, class_="rows", **ends_of)
     return tag("section", head, drawn, class_="subject", data_subject=index)
@@ -244,12 +257,13 @@ def by_pattern(detections: Sequence[Detection]) -> list[list[Detection]]:
     )
 
 
-def _others(groups: Sequence[tuple[Who, tuple[Detection, ...]]]) -> list[Markup]:
+def others(groups: Sequence[Sequence[Detection]]) -> list[Markup]:
+    """The histories that are not drawn, by name; nothing where there are none."""
     if not groups:
         return []
-    named = [tag("li", tag("bdi", clean(who[1], 80)), f": {by_severity(own)}") for who, own in groups[:500]]
+    named = [tag("li", tag("bdi", clean(whom(own[0]), 120)), f": {by_severity(own)}") for own in groups[:500]]
     more = [] if len(groups) <= 500 else [tag("li", f"and {len(groups) - 500:,} more")]
-    title = f"{plural(len(groups), 'further subject')} with detections, not drawn"
+    title = f"{plural(len(groups), 'further history')} with detections, not drawn"
     return [tag("details", tag("summary", title), tag("ul", *named, *more), class_="others")]
 
 
@@ -422,7 +436,7 @@ def steps(points: Sequence[tuple[datetime, float]]) -> list[tuple[datetime, floa
 
 
 def rug(moments: Sequence[datetime], axis: Axis) -> Markup:
-    """One row of the chart: every event of the subject as a tick, so that silence is seen."""
+    """One row of the chart: every event of the history as a tick, so that silence is seen."""
     places = sorted({number(10 * axis.place(at)) for at in moments}, key=float)
     path = "".join(f"M{at} 4V16" for at in places)
     inner = _stretched(tag("path", d=path, vector_effect="non-scaling-stroke"), "rug", 20)

@@ -19,6 +19,7 @@ from ..models import SEVERITIES, Detection, Evidence
 from . import charts, coverage, plots, runs, svg, wording
 from .charts import Who
 from .coverage import Coverage
+from .runs import fleet_text
 from .wording import clean, plural, stamp
 
 if TYPE_CHECKING:
@@ -110,15 +111,19 @@ def page(
     """
     by = {detection.id: entry for detection, entry in analysis.muting.muted} if muted else {}
     shown = (*analysis.detections, *(detection for detection, _ in analysis.muting.muted if muted))
-    numbers = {who: number for number, (who, _) in enumerate(charts.grouped(shown))}
+    who_first = dict.fromkeys((own[0].source, own[0].subject) for own in charts.by_history(shown))
+    numbers = {who: number for number, who in enumerate(who_first)}
     detections = wording.ranked(shown) if analysis.as_of is not None else []
     patterns = sorted({(clean(detection.pattern), wording.title_of(detection, 80)) for detection in shown})
     subjects = sorted(((str(n), clean(who[1], 80)) for who, n in numbers.items()), key=lambda pair: pair[1])
     hidden, untimed = analysis.muting.shown, analysis.traces.untimed
+    counts = Counter(detection.severity for detection in analysis.detections)
+    count = plural(len(analysis.detections), "detection") if counts else "No detections"
     where = f"{plural(analysis.events, 'event')} of {plural(analysis.subjects, 'subject')}"
+    if runs:
+        where = f"{count} in {where}"
     if analysis.as_of and not untimed:
         where += f", as of {stamp(analysis.as_of)} UTC"
-    counts = Counter(detection.severity for detection in analysis.detections)
 
     def period(detection: Detection) -> str:
         return wording.span(detection.opened_at, detection.closed_at, timed=detection.source not in untimed)
@@ -135,7 +140,7 @@ def page(
         asset("script.js"),
         title="ethogram report",
         analysis=analysis,
-        heading=plural(len(analysis.detections), "detection") if counts else "No detections",
+        heading=fleet_text(runs) or count,
         where=where if analysis.events else "There are no events in this input.",
         tiles=[(severity, counts[severity]) for severity in reversed(SEVERITIES)] if counts else [],
         detections=detections,

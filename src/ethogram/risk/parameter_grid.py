@@ -9,8 +9,9 @@ from datetime import UTC, datetime
 import numpy as np
 from numpy.typing import NDArray
 
-from ..models import Detection, Verdict
-from ..models.slotted import dataclass
+from ..language.history import may_hold
+from ..models import Detection, Value, Verdict
+from ..models.slotted import dataclass, field
 from .verdicts import TRUE, consensus_by_item
 
 Bools = NDArray[np.bool_]
@@ -28,12 +29,14 @@ FOREVER = datetime.max.replace(tzinfo=UTC)
 class Period:
     """A time range in a history, ends included.
 
-    `history` is source, subject, the program's name and further `group_by` values, as far as known.
+    `history` is source, subject, the program's name and further `group_by` values, as far as known; `fields`
+    are values of fields that contradict other histories.
     """
 
     history: tuple[str, ...]
     start: datetime
     end: datetime
+    fields: Mapping[str, Value | None] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +89,7 @@ def period_of(detection: Detection) -> Period:
         (detection.source, detection.subject, detection.pattern, *others),
         min(detection.opened_at, detection.detected_at),
         FOREVER if detection.state == "opened" else end,
+        detection.history,
     )
 
 
@@ -93,7 +97,8 @@ def detected_again(items: Sequence[JudgedItem], detections: Iterable[Detection])
     """For each item, whether one of these detections lies in the same history at the same time.
 
     By time and not by id, since with another threshold an episode opens at another event. A period with
-    source and subject alone matches any history of that subject, one with the program's name any of its own.
+    source and subject alone matches any history of that subject that its fields do not contradict, one with
+    the program's name any of its own.
     """
     periods: dict[tuple[str, ...], list[Period]] = defaultdict(list)
     for detection in detections:
@@ -102,7 +107,10 @@ def detected_again(items: Sequence[JudgedItem], detections: Iterable[Detection])
             periods[period.history[:length]].append(period)
 
     def is_detected(period: Period) -> bool:
-        return any(it.start <= period.end and period.start <= it.end for it in periods[period.history])
+        return any(
+            it.start <= period.end and period.start <= it.end and may_hold(it.fields, period.fields)
+            for it in periods[period.history]
+        )
 
     return np.array([is_detected(item.period) for item in items], dtype=bool)
 

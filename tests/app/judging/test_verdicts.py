@@ -9,10 +9,12 @@ from pathlib import Path
 import pytest
 
 import ethogram
+from ethogram.app.analyze import load_library
 from ethogram.app.judging.verdicts import SavedVerdicts, read_verdicts, save_verdicts, settle
+from ethogram.app.sweep import sweep
 from ethogram.config import load_settings
 from ethogram.errors import BadInput, BadUsage
-from ethogram.models import Verdict
+from ethogram.models import Event, Verdict
 from ethogram.risk.verdicts import Counts
 from ethogram.store import open_store
 from judged_world import NOW, RIGHT, judge, make_world
@@ -138,6 +140,26 @@ def test_what_a_pattern_in_force_finds_was_not_missed_though_no_sweep_has_kept_i
     lower = silence(settings=settings("parameters: {too_hot: {line: 0.05}}\n"))
     with pytest.raises(BadUsage, match="no sweep has saved it yet"):
         ethogram.verdicts.record(None, "correct_silence", store=store, **lower)
+
+
+def test_what_was_detected_in_another_run_of_the_agent_leaves_this_one_to_be_judged(tmp_path):
+    library = load_library(["loop"], load_settings(environ={}).settings)
+    with open_store(str(tmp_path / "runs.db"), create=True) as store:
+        store.add([
+            Event(
+                f"{run}-{n}", NOW + timedelta(minutes=n), "coder", thread=run, kind="action",
+                attributes={"tool": "bash", "command": f"make {n if run == 'calm' else 0}", "result": "ok"},
+            )
+            for n in range(10)
+            for run in ("calm", "stuck")
+        ], keep_text=True)  # fmt: skip
+        sweep(store, library, as_of=NOW + timedelta(days=1), clock=lambda: NOW)
+        assert [item.thread for item in store.detections()] == ["stuck"]
+        ends = {"pattern": "loop", "subject": "coder", "by": "ann", "at": NOW, "store": store}
+        ethogram.verdicts.record(None, "missed", first_event="calm-0", last_event="calm-9", **ends)
+        for first in ("stuck-0", "calm-0"):
+            with pytest.raises(BadUsage, match="was detected there"):
+                ethogram.verdicts.record(None, "missed", first_event=first, last_event="stuck-9", **ends)
 
 
 def test_of_a_version_that_no_sweep_has_looked_for_recall_is_not_known(store):

@@ -11,6 +11,7 @@ from ...config.learned import read_changes, write_changes
 from ...config.settings import learning_in
 from ...errors import BadUsage, did_you_mean
 from ...fields import Count, RecordStruct
+from ...language.history import common_fields
 from ...models import Verdict, stable_hash
 from ...models.detection import base_pattern
 from ...patterns.library import Library
@@ -207,14 +208,18 @@ def _periods(store: Store, verdicts: Sequence[Verdict]) -> dict[tuple[str, ...],
     """The periods of misses whose events are still there, by source, subject, first and last event."""
     missed = [verdict for verdict in verdicts if verdict.verdict == "missed" and verdict.subject]
     subjects = {(item.source, item.subject or "") for item in missed}
-    rows = store.columns(subjects).values("source", "subject", "id", "at")
-    times = {(source, subject, event): at for source, subject, event, at in rows}
+    ends = {
+        (item.source, item.subject, name) for item in missed for name in (item.first_event, item.last_event)
+    }
+    stored = store.columns(subjects)
+    rows = [row for row, name in enumerate(stored.values("source", "subject", "id")) if name in ends]
+    events = {(event.source, event.subject, event.id): event for event in stored.take(rows)}
     periods = {}
     for item in missed:
         key = (item.source, item.subject or "", item.first_event or "", item.last_event or "")
-        start, end = (times.get((*key[:2], event)) for event in key[2:])
-        if start is not None and end is not None:
-            periods[key] = Period(key[:2], start, end)
+        first, last = (events.get((*key[:2], event)) for event in key[2:])
+        if first is not None and last is not None:
+            periods[key] = Period(key[:2], first.at, last.at, common_fields(first, last))
     return periods  # type: ignore[return-value]
 
 

@@ -14,7 +14,8 @@ from ...errors import BadInput, BadUsage, Fault, NotFound, did_you_mean
 from ...fields import Count, RecordStruct
 from ...files import read_text
 from ...ingest import BadLine
-from ...models import Detection, Verdict, format_time, parse_time
+from ...language.history import common_fields, may_hold
+from ...models import Detection, Event, Verdict, format_time, parse_time
 from ...models.detection import STANDING, base_pattern
 from ...models.verdict import VERDICTS
 from ...risk.verdicts import Item, item_of
@@ -137,12 +138,13 @@ def _check_silence(store: Store, item: NonDetection, settings: Settings, replaye
         sources = ", ".join(row.source for row in rows)
         raise BadUsage(f"{item.subject!r:.60} is in several sources ({sources}): name one")
     who = rows[0].who
-    start, end = _period(store, who, item)
+    first, last = _ends(store, who, item)
+    fields = common_fields(first, last)
     pattern = base_pattern(item.pattern)
 
     def inside(detections: Iterable[Detection]) -> list[Detection]:
-        own = (d for d in detections if base_pattern(d.pattern) == pattern)
-        return [d for d in own if d.opened_at <= end and d.held_at >= start]
+        own = (d for d in detections if base_pattern(d.pattern) == pattern and may_hold(d.history, fields))
+        return [d for d in own if d.opened_at <= last.at and d.held_at >= first.at]
 
     if detections := inside(store.detections(subjects=[who], states=STANDING)):
         raise BadUsage(
@@ -185,8 +187,8 @@ def _version(pattern: str, settings: Settings) -> str:
     return own[0].version
 
 
-def _period(store: Store, who: Who, item: NonDetection) -> tuple[datetime, datetime]:
-    """The times of the first and last event; BadUsage where they are missing or in the wrong order."""
+def _ends(store: Store, who: Who, item: NonDetection) -> tuple[Event, Event]:
+    """The first and last event; BadUsage where they are missing or in the wrong order."""
     if not item.first_event or not item.last_event:
         raise BadUsage("the first or last event is missing: give --from EVENT and --to EVENT")
     events = {event.id: event for event in store.events([who])}
@@ -197,7 +199,7 @@ def _period(store: Store, who: Who, item: NonDetection) -> tuple[datetime, datet
     first, last = events[item.first_event], events[item.last_event]
     if first.order > last.order:
         raise BadUsage(f"the event {first.id!r:.60} comes after {last.id!r:.60}: swap them")
-    return first.at, last.at
+    return first, last
 
 
 def save_verdicts(store: Store, verdicts: Sequence[Verdict]) -> SavedVerdicts:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -14,12 +14,16 @@ from ...app.judging import verdicts as judging
 from ...app.readings import scored_events
 from ...app.traces import trace
 from ...ingest.batch import sequence_of
+from ...language.history import FIELDS, is_in
+from ...language.program import Program
 from ...models import Detection, Event, Verdict, parse_time
 from ...models.detection import base_pattern
+from ...models.slotted import replace
 from ...report import charts, wording
+from ...report.svg import join
 from ...signals.chat import role_of
 from ...store.records import Who
-from ...store.windows import sample, window
+from ...store.windows import sample, thread_events, window
 from ..html import Part, part, render
 from ..inbox import TRIAGE, Triage, inbox, triage_of
 from ..routes import CanRead, Running, person_of
@@ -67,7 +71,7 @@ def detection_page(request: Request, service: Running, key: CanRead, id: Part) -
     detection = judging.find_detection(service.store, id)
     service.note_look(key, "detection", detection.subject)
     triage = triage_of(id, service.store.note(TRIAGE, id))
-    rows = thread_of(service, detection)
+    rows, elsewhere = surroundings_of(service, detection)
     timed = all(row.event.timed for row in rows)
     news = [item for item in inbox(service.store, person_of(key)) if item.state in NEWS]
     return render(
@@ -80,6 +84,7 @@ def detection_page(request: Request, service: Running, key: CanRead, id: Part) -
         sure=wording.sureness(detection),
         chart=chart_of(service, (detection.source, detection.subject), [detection], around(detection)),
         thread=rows,
+        elsewhere=elsewhere,
         where=place_of(detection, rows),
         has_text=not rows or any(row.event.text or row.event.attributes.get("command") for row in rows),
         moments=moments_of(service.store.history(id), service.store.verdicts(id), triage),
@@ -128,47 +133,84 @@ def moments_of(
 # --- the thread -----------------------------------------------------------------------------
 
 
-def thread_of(service: Service, detection: Detection) -> list[Row]:
-    """The evidence with what was said around it."""
+class Surroundings(NamedTuple):
+    """The rows of a detection's history and threads, and what its subject did elsewhere at the time."""
+
+    rows: list[Row]
+    elsewhere: list[Event]
+
+
+def surroundings_of(service: Service, detection: Detection) -> Surroundings:
+    """The evidence with what was done and said around it, and apart from it what belongs to other threads.
+
+    Around it is its history, with what others said in the threads of the evidence: steps of another run of
+    the same agent are neither.
+    """
     shown = {
         evidence.event: (index, evidence)
         for index, evidence in charts.shown_evidence(detection, charts.rows_for(1))
     }
-    own = window(service.store, (detection.source, detection.subject), most=0)
-    if own.total > MEASURED:
-        return list(_near_rows(detection, _neighbours(service, detection), shown, exact=False))
-    every = service.store.columns([(detection.source, detection.subject)], mates=True)
-    if len(every) > 20 * MEASURED:
-        return list(_near_rows(detection, _neighbours(service, detection), shown, exact=False))
-    threads = {event.thread for event in every if event.id in shown}
-
-    def belongs(event: Event) -> bool:
-        is_near = event.subject == detection.subject or (event.thread is not None and event.thread in threads)
-        return event.source == detection.source and (event.id in shown or is_near)
-
-    return list(_near_rows(detection, [event for event in every if belongs(event)], shown, exact=True))
+    events, exact = _events_near(service, detection, shown)
+    threads = {event.thread for event in events if event.id in shown and event.thread is not None}
+    history = {event.id for event in _grouped(service, detection, events)}
+    inside = [
+        event for event in events if event.id in shown or event.id in history or event.thread in threads
+    ]
+    own = [event for event in events if event.id in shown or event.subject == detection.subject]
+    known = {event.id for event in inside}
+    elsewhere = [own[place] for place in _near(own, shown) if own[place].id not in known]
+    return Surroundings(list(_near_rows(detection, inside, shown, exact=exact)), elsewhere)
 
 
-def _neighbours(service: Service, detection: Detection) -> list[Event]:
-    """Of a long history, only the events before and after each piece of evidence."""
+def _grouped(service: Service, detection: Detection, events: Sequence[Event]) -> Iterator[Event]:
+    """The events of a detection's history. They are measured only where a measured signal groups it."""
+    measured: Iterable[Event] = events
+    if not detection.history.keys() <= set(FIELDS):
+        measured = scored_events(events, _programs(service, [detection]), service.settings)[0]
+    return (event for event in measured if is_in(detection.history, event))
+
+
+def _events_near(service: Service, detection: Detection, shown: Collection[str]) -> tuple[list[Event], bool]:
+    """Events of a detection's subject and its threads, in order; whether that is all of them.
+
+    Of a long history, the whole thread if it is in one, else only the events around each piece of evidence.
+    """
     who = (detection.source, detection.subject)
-    events: dict[str, Event] = {}
+    if window(service.store, who, most=0).total <= MEASURED:
+        every = service.store.columns([who], mates=True)
+        if len(every) <= 20 * MEASURED:
+            return [event for event in every if event.source == detection.source], True
+    events = {event.id: event for event in _neighbours(service, detection)}
+    thread: list[Event] = []
+    if detection.thread is not None:
+        thread = thread_events(service.store, [(detection.source, detection.thread)])
+        events |= {event.id: event for event in thread}
+    is_whole = set(shown) <= {event.id for event in thread}
+    return sorted(events.values(), key=lambda event: event.order), is_whole
+
+
+def _neighbours(service: Service, detection: Detection) -> Iterator[Event]:
+    """The subject's events before and after each piece of evidence."""
+    who = (detection.source, detection.subject)
     for _, evidence in charts.shown_evidence(detection, charts.rows_for(1)):
-        before = window(service.store, who, until=evidence.at, most=AROUND + 1)
-        after = window(service.store, who, since=evidence.at, most=AROUND + 1, oldest=True)
-        events |= {event.id: event for event in (*before.events, *after.events)}
-    return sorted(events.values(), key=lambda event: event.order)
+        yield from window(service.store, who, until=evidence.at, most=AROUND + 1).events
+        yield from window(service.store, who, since=evidence.at, most=AROUND + 1, oldest=True).events
+
+
+def _near(events: Sequence[Event], shown: Collection[str]) -> list[int]:
+    """The places of the evidence and of the events around each piece of it."""
+    near: set[int] = set()
+    for place, event in enumerate(events):
+        if event.id in shown:
+            near |= set(range(max(0, place - AROUND), min(len(events), place + AROUND + 1)))
+    return sorted(near)
 
 
 def _near_rows(
     detection: Detection, events: Sequence[Event], shown: dict[str, Any], *, exact: bool
 ) -> Iterator[Row]:
-    near: set[int] = set()
-    for place, event in enumerate(events):
-        if event.id in shown:
-            near |= set(range(max(0, place - AROUND), min(len(events), place + AROUND + 1)))
     last = -1
-    for place in sorted(near):
+    for place in _near(events, shown):
         event = events[place]
         index, evidence = shown.get(event.id, (0, None))
         anchor = f"{charts.detection_anchor(detection)}-{index}" if evidence else f"event-{place}"
@@ -193,19 +235,50 @@ def around(detection: Detection) -> Period:
 def chart_of(
     service: Service, who: Who, detections: Sequence[Detection], period: Period, page: str = ""
 ) -> Markup:
-    """The ethogram of one subject: lanes, readings, evidence. Of many events, some are drawn."""
+    """The ethogram of each history of a subject that has detections: lanes, readings, evidence.
+
+    With `page`, the address of the page of a detection without its id, events of no such history get a card
+    of their own. Of many events, some are drawn.
+    """
     since, until = period
+    shown = [item for item in detections if charts.overlaps(item, period)]
+    threads = {item.thread for item in detections}
+    thread = next(iter(threads)) if len(threads) == 1 and not page else None
     total = window(service.store, who, since=since, until=until, most=0).total
-    if total > MEASURED:
+    note = ""
+    if total > MEASURED and thread is not None:
+        every = thread_events(service.store, [(who[0], thread)])
+        events = [event for event in every if event.subject == who[1] and since <= event.at <= until]
+        total = len(events)
+    elif total > MEASURED:
         events = sample(service.store, who, since, until, DRAWN)
         note = f"{len(events):,} of {total:,} events are drawn."
     else:
-        found = {base_pattern(detection.pattern) for detection in detections}
-        programs = [item for item in service.library.programs if base_pattern(item.name) in found]
-        own = window(service.store, who, since=since, until=until, most=MEASURED)
-        events, note = list(scored_events(own.events, programs, service.settings)[0]), ""
-    shown = [item for item in detections if charts.overlaps(item, period)]
-    if not shown and not events:
-        return Markup("")
-    traces = trace(shown, sequence_of(events), until) if shown else charts.quiet_traces(who, events)
-    return charts.card(who, shown, traces, until, charts.rows_for(len(shown)), 0, period, note, page)
+        events = window(service.store, who, since=since, until=until, most=MEASURED).events
+    if total <= MEASURED:
+        events = list(scored_events(events, _programs(service, detections), service.settings)[0])
+    if not shown:
+        return (
+            charts.card(who, [], charts.quiet_traces(who, events), until, 0, 0, period, note)
+            if events
+            else Markup("")
+        )
+    traces, rows = trace(shown, sequence_of(events), until), charts.rows_for(len(shown))
+    groups = charts.by_history(shown)
+    cards = [
+        charts.card(who, own, traces, until, rows, 0, period, note, page)
+        for own in groups[: charts.HISTORIES]
+    ]
+    cards += charts.others(groups[charts.HISTORIES :])
+    rest = [event for event in events if not any(is_in(own[0].history, event) for own in groups)]
+    if page and rest:
+        quiet = replace(charts.quiet_traces(who, rest), lines=())
+        title = f"{wording.clean(who[1], 80)}: all other events"
+        cards.append(charts.card(who, [], quiet, until, 0, 0, period, note, title=title))
+    return join(cards)
+
+
+def _programs(service: Service, detections: Iterable[Detection]) -> list[Program]:
+    """The programs of the patterns of some detections."""
+    names = {base_pattern(detection.pattern) for detection in detections}
+    return [item for item in service.library.programs if base_pattern(item.name) in names]
