@@ -18,29 +18,40 @@ from .status import Advice, Plan, Rules, Settled, Standing, State
 
 SCOPE = "scope"
 """The cause of patterns about paths: every such step counts, whether or not it makes progress."""
+CRITICAL_PATH = "critical path"
+"""The cause of interventions about critical paths, each of which is a thing of its own."""
 SETTLE_STEPS = 5
 """Steps after which something that has not recurred counts as stopped."""
 MAX_PENDING = 16
 MAX_KEYS = 12
 MAX_SITUATION_KEYS = 8
+MAX_CRITICAL = 64
+"""Interventions about critical paths that are remembered."""
 
 Intervention = dict[str, Any]
 """What was said about one thing: its cause and keys, its rung (a number), the step and how many times."""
 
 
 def next_rung(
-    interventions: Sequence[Intervention], cause: str, keys: Sequence[str], step: int, rules: Rules
+    interventions: Sequence[Intervention],
+    cause: str,
+    keys: Sequence[str],
+    step: int,
+    rules: Rules,
+    *,
+    is_critical: bool = False,
 ) -> tuple[list[Intervention], str | None]:
     """Return the interventions by now, and the rung to take at this step about something; or None.
 
     The same cause with a common key is the same thing, also for two patterns. It is mentioned again only
     after the cool-down, one rung higher; above the top rung nothing is said. Nothing is said within half
-    the cool-down of anything else.
+    the cool-down of anything else unless it is critical; the number allowed does not hold for critical paths.
     """
     rungs, pause = rules.active_rungs, (rules.cool_down + 1) // 2
     interventions = list(interventions)
-    is_soon = any(step - item["step"] < pause for item in interventions)
-    if not rungs or is_soon or is_exhausted(interventions, rules):
+    is_soon = not is_critical and any(step - item["step"] < pause for item in interventions)
+    is_over = cause != CRITICAL_PATH and is_exhausted(interventions, rules)
+    if not rungs or is_soon or is_over:
         return interventions, None
     # What looked like two things before may turn out to be one.
     same = [item for item in interventions if is_same(item, cause, keys)]
@@ -54,8 +65,8 @@ def next_rung(
 
 
 def is_exhausted(interventions: Sequence[Intervention], rules: Rules) -> bool:
-    """Return whether a run has been interrupted as often as allowed."""
-    return sum(int(item["times"]) for item in interventions) >= rules.most
+    """Return whether a run has been interrupted as often as allowed, critical paths apart."""
+    return sum(int(item["times"]) for item in interventions if item["cause"] != CRITICAL_PATH) >= rules.most
 
 
 def is_same(item: Intervention, cause: str, keys: Sequence[str]) -> bool:
@@ -72,19 +83,47 @@ def advise(plan: Plan, state: State, standings: Sequence[Standing]) -> tuple[Sta
         keys = keys_of(plan, item.pattern, state["recent"])
         if keys is None:
             continue
-        cause = plan.program(item.pattern).cause or item.pattern
-        interventions, rung = next_rung(state["interventions"], cause, keys, state["steps"], plan.rules)
+        cause, about = plan.program(item.pattern).cause or item.pattern, keys
+        paths = _new_critical_paths(state) if cause == SCOPE else {}
+        if paths:
+            cause, about = CRITICAL_PATH, tuple(paths)
+        is_critical = bool(paths) or (cause != SCOPE and item.severity_now == "critical")
+        interventions, rung = next_rung(
+            state["interventions"], cause, about, state["steps"], plan.rules, is_critical=is_critical
+        )
         if rung is None:
             continue
-        is_first = all(other["times"] == 1 for other in interventions if is_same(other, cause, keys))
-        situation = situation_of(plan, state, item.pattern, keys, is_first=is_first)
+        is_first = all(other["times"] == 1 for other in interventions if is_same(other, cause, about))
+        situation = situation_of(
+            plan, state, item.pattern, keys, critical=tuple(paths.values()), is_first=is_first
+        )
         person = user_message(situation) if rung in ("ask", "stop") else ""
         text = agent_message(rung, situation)
         advice = Advice(rung, item.pattern, item.severity, text, state["steps"], person, keys)
         own = {"pattern": item.pattern, "keys": list(keys), "step": advice.step, "scope": situation.is_scope}
         pending = [*state["pending"], own][-MAX_PENDING:]
-        return {**state, "interventions": interventions, "pending": pending}, advice
+        return {**state, "interventions": _trimmed(interventions), "pending": pending}, advice
     return state, None
+
+
+def _unapproved_critical_paths(state: State) -> dict[str, str]:
+    """The critical paths of this step that nobody has allowed, by digest."""
+    paths: dict[str, str] = state["recent"][-1].get("critical", {})
+    return {key: path for key, path in paths.items() if key not in state["approved"]}
+
+
+def _new_critical_paths(state: State) -> dict[str, str]:
+    """Those of this step that nothing was said about yet; all of them where something was about each."""
+    paths = _unapproved_critical_paths(state)
+    known = {key for item in state["interventions"] if item["cause"] == CRITICAL_PATH for key in item["keys"]}
+    return {key: path for key, path in paths.items() if key not in known} or paths
+
+
+def _trimmed(interventions: Sequence[Intervention]) -> list[Intervention]:
+    """Interventions without the oldest ones about critical paths: there is no other limit to their number."""
+    critical = [item for item in interventions if item["cause"] == CRITICAL_PATH]
+    old = critical[:-MAX_CRITICAL]
+    return [item for item in interventions if item not in old]
 
 
 def _is_due(plan: Plan, state: State, standing: Standing) -> bool:
@@ -93,12 +132,20 @@ def _is_due(plan: Plan, state: State, standing: Standing) -> bool:
     if standing.change == "closed" or not standing.holds or rank(standing.severity) < rank(plan.rules.lowest):
         return False
     if plan.program(standing.pattern).cause == SCOPE:
+        if now.get("critical"):
+            return bool(_unapproved_critical_paths(state))
         return now["outside"] and now["path_key"] not in state["approved"]
     return not now["progress"]
 
 
 def situation_of(
-    plan: Plan, state: State, pattern: str, keys: tuple[str, ...], *, is_first: bool = False
+    plan: Plan,
+    state: State,
+    pattern: str,
+    keys: tuple[str, ...],
+    *,
+    critical: tuple[str, ...] = (),
+    is_first: bool = False,
 ) -> Situation:
     """Return what a message about a pattern is made from."""
     program, options = plan.program(pattern), plan.options
@@ -112,6 +159,7 @@ def situation_of(
         deny=options.deny,
         used=tuple(state["used"]),
         is_scope=program.cause == SCOPE,
+        critical=critical,
         is_first=is_first,
     )
 

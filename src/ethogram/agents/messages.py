@@ -18,8 +18,10 @@ from ..models.slotted import dataclass
 from ..signals.agent.errors import failure_line
 from ..signals.agent.operations import is_shell, operations_of
 from ..signals.agent.paths import joined
-from ..signals.agent.step import read_step
+from ..signals.agent.step import Step, read_step
+from ..signals.options import Options
 from .payload import CALL_DIGEST
+from .protected_paths import paths_to_ask
 from .status import Plan, State, digest
 
 MAX_RECENT = 30
@@ -30,11 +32,15 @@ MAX_GLOBS = 8
 MAX_STEPS = 5
 MAX_SOURCES = 2
 MAX_PATHS = 3
+MAX_CRITICAL_PATHS = 12
+"""Critical paths of one step that are remembered."""
 MAX_UNTRIED = 3
 MIN_ERRORS = 3
 """Times of one error; where it came less often, the steps say more."""
 MIN_OWN_LETTERS = 4
 """Letters of a forged prefix that must be ASCII for it to be taken for ours."""
+KINDS = "(secrets, keys, settings, system files)"
+"""What protected paths hold."""
 UNTRIED = (
     ("read", "read the file it is about"),
     ("search", "searched for where it comes from"),
@@ -67,9 +73,10 @@ Recent = Sequence[Mapping[str, Any]]
 
 
 def recent_steps(
-    state: State, event: Event, readings: Mapping[str, Value], number: int, cwd: str
+    state: State, event: Event, readings: Mapping[str, Value], number: int, options: Options
 ) -> list[dict[str, Any]]:
     """Return the newest steps with this one, of this number, last: digests and masked excerpts."""
+    cwd = str(event.attributes.get("cwd") or options.cwd or "")
     step, error = read_step(event), str(readings.get("error_key", ""))
     key = str(readings.get("step_key", readings.get("talk_key", "")))
     operation, path = str(readings.get("operation", "")), str(readings.get("touched_path", ""))
@@ -88,9 +95,21 @@ def recent_steps(
         "path": shorten(path, MAX_SHOWN),
         "path_key": digest(path) if path else "",
         "progress": readings.get("progress") == 1,
+        "critical": _critical_paths(step, readings, options, cwd),
         "outside": readings.get("out_of_scope") == 1 or readings.get("critical_path") == 1,
     }
     return [*state["recent"], item][-MAX_RECENT:]
+
+
+def _critical_paths(
+    step: Step | None, readings: Mapping[str, Value], options: Options, cwd: str
+) -> dict[str, str]:
+    """The critical paths a step touched, as shown by digest; {} where it touched none."""
+    if step is None or readings.get("critical_path") != 1:
+        return {}
+    paths = paths_to_ask(step, options, cwd, is_critical_step=True)
+    named = [path for path, is_denied in paths if not is_denied][:MAX_CRITICAL_PATHS]
+    return {digest(path): shorten(path, MAX_SHOWN) for path in named}
 
 
 def _shown(event: Event, key: str) -> str:
@@ -158,7 +177,7 @@ def _texts(saved: Any) -> Iterator[str]:
 class Situation:
     """What a message is about. `used` are the operations of the run: for others it may have no tool.
 
-    `is_first`: nothing has been said about it yet.
+    `critical`: the critical paths it is about. `is_first`: nothing has been said about it yet.
     """
 
     title: str
@@ -170,6 +189,7 @@ class Situation:
     deny: tuple[str, ...] = ()
     used: tuple[str, ...] = ()
     is_scope: bool = False
+    critical: tuple[str, ...] = ()
     is_first: bool = False
 
     def repeats(self, step: Mapping[str, Any]) -> bool:
@@ -219,6 +239,9 @@ def _with_note(text: str) -> str:
 def describe(situation: Situation) -> str:
     """Return what repeats or lies outside the task, with counts."""
     recent = situation.recent
+    if paths := situation.critical[:MAX_PATHS]:
+        noun = "a protected path" if len(situation.critical) == 1 else "protected paths"
+        return f"Touched {noun} {KINDS}: {', '.join(map(quote, paths))}."
     if situation.is_scope:
         outside = (item["path"] for item in reversed(recent) if item["outside"] and item["path"])
         if paths := list(dict.fromkeys(outside))[:MAX_PATHS]:
@@ -279,6 +302,11 @@ def _sources(steps: Recent) -> str:
 
 def advice(situation: Situation) -> str:
     """Return what has not been tried since it began, and what to do."""
+    if situation.critical:
+        return (
+            "Unless the user asked for it, do not use or pass on what is there, undo what you changed, "
+            "and tell the user."
+        )
     if situation.is_scope:
         return "Unless the user asked for it, stay within the task and undo what you changed there."
     if not situation.keys:

@@ -50,8 +50,7 @@ def observe(plan: Plan, state: State, event: Event, measurer: Measurer | None = 
     if not is_step and "talk_key" not in readings:
         return Observed(state, tuple(standings))
     state["steps"] += is_step
-    cwd = str(event.attributes.get("cwd") or plan.options.cwd or "")
-    state["recent"] = recent_steps(state, event, readings, state["steps"], cwd)
+    state["recent"] = recent_steps(state, event, readings, state["steps"], plan.options)
     state["used"] = sorted({*state["used"], *state["recent"][-1]["operations"]})
     state, settled = settle(state, standings)
     state, advice = advise(plan, state, standings)

@@ -45,7 +45,7 @@ class Standing:
     """Where a program stands after an event. `holds`: its condition is true at this very event.
 
     `change` is 'opened', 'closed' or ''. `since` is the number of the event at which it opened;
-    `severity` and `confidence` are the highest so far.
+    `severity` and `confidence` are the highest so far, `severity_now` is that of this event.
     """
 
     pattern: str
@@ -54,6 +54,7 @@ class Standing:
     severity: str
     confidence: float
     since: int
+    severity_now: str = ""
 
 
 def digest(text: str) -> str:
@@ -100,7 +101,9 @@ def _judged(
     severity = now if not severity or rank(now) > rank(severity) else severity
     confidence = max(confidence, judge.confidence(event, at, history))
     holds = bool(change) or threshold.holds(event, at, history)
-    return [since, severity, confidence], Standing(program.name, change, holds, severity, confidence, since)
+    return [since, severity, confidence], Standing(
+        program.name, change, holds, severity, confidence, since, now
+    )
 
 
 @lru_cache(maxsize=256)

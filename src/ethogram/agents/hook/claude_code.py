@@ -16,7 +16,7 @@ from ...models.slotted import replace
 from ...signals.agent.step import argument_text, read_step
 from ...signals.options import Options
 from ..interventions import SETTLE_STEPS, is_exhausted, situation_of
-from ..messages import PREFIX, QUOTES, call_digest, quote, shorten, user_message
+from ..messages import KINDS, PREFIX, QUOTES, call_digest, quote, shorten, user_message
 from ..monitor import measurer_of, observe, start
 from ..payload import call_event, condensation_event, message_event, result_event, subject_of, text_at
 from ..protected_paths import monitoring_change, paths_to_ask
@@ -26,7 +26,6 @@ from .location import EVENTS
 
 CONTEXT_EVENTS = ("PostToolUse", "PostToolUseFailure", "UserPromptSubmit", "PreToolUse")
 """Events whose response may carry context for the agent. A Stop is never blocked, so no agent can loop."""
-KINDS = "(secrets, keys, settings, system files)"
 MAX_NAMED = 3
 MAX_CALLS = 64
 MAX_QUESTIONS = 64
