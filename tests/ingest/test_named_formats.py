@@ -74,24 +74,37 @@ def test_content_that_clearly_says_another_format_decides(name, content, file):
 
 @pytest.mark.parametrize("name", ["f.jsonl", "f.json", "f.csv", "f.tsv", "f.parquet", "f.jsonl.gz"])
 @pytest.mark.parametrize("content", [b"oops\n", b"\x89PNG\r\n\x1a\n\0", "{}".encode("utf-16")])
-def test_a_file_of_a_folder_with_a_known_name_is_never_dropped(name, content, file):
+def test_an_unreadable_file_does_not_stop_its_folder_and_is_named(name, content, file, tmp_path_factory):
     path = file(name, content)
-    assert faults(path.parent)[0].path == str(path)
-    assert read_events([path.parent], skip_bad=True).skipped == {}
+    file("good.txt", GOOD)
+    batch = read_events([path.parent])
+    assert subjects(batch) == ["a", "b"]
+    assert batch.skipped == {"files that are not events": 1}
+    assert batch.not_events[0].partition(" (")[0] == str(path)
+    url = f"sqlite:///{tmp_path_factory.mktemp('store')}/s.db"
+    with open_store(url, create=True) as store:
+        done = import_events(store, [path.parent], at=EPOCH, options=Options(source="s"))
+    assert (done.added, done.not_events) == (2, batch.not_events)
+
+
+def test_what_looks_like_a_chat_with_times_is_skipped_in_a_folder(file):
+    path = file("times.txt", b"[09:12:04] Customer: hello\n[09:12:09] Agent: hi\n")
+    file("good.txt", GOOD)
+    batch = read_events([path.parent])
+    assert (subjects(batch), batch.not_events) == (["a", "b"], (str(path),))
+
+
+def test_events_of_a_folder_are_never_dropped(tmp_path):
+    torn, broken = tmp_path / "f.jsonl.gz", tmp_path / "g.jsonl"
+    torn.write_bytes(gzip.compress(b"".join(b'{"subject": "%d"}\n' % n for n in range(9_000)))[:-50])
+    broken.write_bytes(b'{"subject": "a", oops}\n')
+    assert [fault.path for fault in faults(tmp_path)] == [str(torn), str(broken)]
 
 
 @pytest.mark.parametrize("name", ["f.jsonl", "f.json", "f.csv"])
 def test_a_binary_file_is_said_once_to_be_no_text(name, file):
     (fault,) = faults(file(name, b"\x89PNG\r\n\x1a\n\0" + b"\xff\n" * 100))
     assert fault.message.startswith("not text")
-
-
-def test_an_import_does_not_drop_such_a_file_either(file, tmp_path_factory):
-    path = file("f.jsonl", b"oops\n")
-    url = f"sqlite:///{tmp_path_factory.mktemp('store')}/s.db"
-    with open_store(url, create=True) as store, pytest.raises(BadEvents) as caught:
-        import_events(store, [path.parent], at=EPOCH, options=Options(source="s"))
-    assert caught.value.faults[0].line == 1
 
 
 @pytest.mark.parametrize("name", ["notes.md", "picture", "setup.py"])

@@ -18,7 +18,7 @@ from ..ingest.batch import Place
 from ..ingest.collector import NO_TIME, NOT_EVENTS, Collector, latest_time
 from ..ingest.errors import Unreadable
 from ..ingest.event_parser import CATEGORY, NUMBER, Rules
-from ..ingest.reader import STDIN, InputFile, Progress, find_files, open_file, records_of
+from ..ingest.reader import STDIN, InputFile, Progress, find_files, open_file, records_of, unread_reason
 from ..models import Event, stable_hash
 from ..models.record import Record
 from ..models.slotted import dataclass, field, replace
@@ -233,10 +233,9 @@ class Importer(Collector):
                     if len(self._events) >= self._options.batch:
                         self._flush()
                         report(file.handle.tell() if file.handle.seekable() else 0)
-        except OSError as error:
-            self.add_fault(place, f"cannot be read: {error.strerror or error}")
-        except Unreadable as error:
-            self.add_fault(place, str(error))
+        except (OSError, Unreadable) as error:
+            is_skippable = not (input_file.named or self._done[number])
+            self.add_unread(place, unread_reason(error), is_skippable=is_skippable)
 
     def add(self, place: Place, line: Mapping[str, Any]) -> None:
         """Make an event of a line, under the name its source has in the store."""

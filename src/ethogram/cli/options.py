@@ -267,9 +267,15 @@ class InputOptions:
         return self.read(library.kinds, settings, progress, reader=gather_events, **how)
 
     def report_bad(self, batch: Gathered) -> None:
-        """List skipped lines on standard error."""
+        """List skipped lines on standard error; with --json skipped files too, else the report names them."""
         skipped = BadEvents(batch.bad, more=batch.bad_count - len(batch.bad))
         write_faults(skipped, as_json=self.as_json, prefix="")
+        if self.as_json and batch.not_events:
+            from ..ingest.collector import NOT_EVENTS
+            from ..report.wording import skipped_text
+
+            text = skipped_text(NOT_EVENTS, batch.skipped[NOT_EVENTS], batch.not_events)
+            warn(f"skipped {text}", as_json=True)
 
     def fail(
         self, analysis: Analysis, library: Library, batch: Gathered, fail_on: str, *, exit_zero: bool = False

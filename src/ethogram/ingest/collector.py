@@ -187,11 +187,18 @@ class Collector:
             if name in self.strays or len(self.strays) < MOST_STRAYS:
                 self.strays[name] += count
 
-    def skip_file(self, name: str) -> None:
-        """Count a file of a folder that is not of events, and keep the names of the first few."""
+    def skip_file(self, name: str, reason: str = "") -> None:
+        """Count a file of a folder that is not of events; the names of the first few are kept."""
         self.skipped[NOT_EVENTS] += 1
         if len(self.not_events) < MOST_NAMES:
-            self.not_events.append(name)
+            self.not_events.append(f"{name} ({reason})" if reason else name)
+
+    def add_unread(self, place: Place, reason: str, *, is_skippable: bool) -> None:
+        """Count a file that cannot be read: as skipped, or as a fault where something of it would be lost."""
+        if is_skippable:
+            self.skip_file(place.path, reason)
+        else:
+            self.add_fault(place, reason)
 
     def batch(self, files: int) -> Batch:
         """Return what was gathered, in order, without untimed events of sources that have times."""

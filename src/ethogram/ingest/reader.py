@@ -455,7 +455,7 @@ def _read_files(
     """Read the files into the collector, and return how many hold events by their format."""
     total, before, count = sum(file.size for file in files), 0, 0
     for number, file in enumerate(files):
-        place = Place(number, 0, file.name)
+        place, done = Place(number, 0, file.name), 0
         try:
             with without_collection(), open_file(file, stdin, rules.limits) as opened:
                 records = records_of(place, file, opened, rules, collector)
@@ -465,14 +465,18 @@ def _read_files(
                         within = opened.handle.tell() if opened.handle.seekable() else 0
                         progress(min(before + min(within, file.size), total), total)
                 count += records is not None
-        except OSError as error:
-            collector.add_fault(place, f"cannot be read: {error.strerror or error}")
-        except Unreadable as error:
-            collector.add_fault(place, str(error))
+        except (OSError, Unreadable) as error:
+            # One file that somebody left in a folder does not hide the others.
+            collector.add_unread(place, unread_reason(error), is_skippable=not (file.named or done))
         before += file.size
         if progress is not None:
             progress(before, total)
     return count
+
+
+def unread_reason(error: OSError | Unreadable) -> str:
+    """Return why a file could not be read."""
+    return f"cannot be read: {error.strerror or error}" if isinstance(error, OSError) else str(error)
 
 
 def records_of(
@@ -516,10 +520,13 @@ def _is_foreign(file: InputFile, adapter: Adapter, head: bytes) -> bool:
     if isinstance(adapter, Csv):
         header = head.partition(b"\n")[0]
         names = {name.strip().strip(b'"').decode("utf-8", "replace") for name in _DELIMITER.split(header)}
-        return len(names) > 1 and "subject" not in names and len(EVENT_KEYS & names) < MANY_KEYS
-    objects = parse_head(head).objects
-    return bool(objects) and not any(
-        "subject" in record or len(EVENT_KEYS & record.keys()) >= MANY_KEYS for record in objects
+        is_split = len(names) > 1 or b"subject" not in header
+        return is_split and "subject" not in names and len(EVENT_KEYS & names) < MANY_KEYS
+    parsed = parse_head(head)
+    if not parsed.objects:
+        return bool(parsed.records) or not (parsed.is_array or b"subject" in head)
+    return not any(
+        "subject" in record or len(EVENT_KEYS & record.keys()) >= MANY_KEYS for record in parsed.objects
     )
 
 
