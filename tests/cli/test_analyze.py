@@ -6,6 +6,7 @@ import fcntl
 import json
 import os
 import re
+import shlex
 import signal
 import struct
 import subprocess
@@ -397,3 +398,20 @@ def test_one_unreadable_file_does_not_stop_its_folder(tmp_path, capsys):
     told = capsys.readouterr()
     assert json.loads(told.out.splitlines()[-1])["events"] == 1
     assert json.loads(told.err)["message"] == f"skipped {named}"
+
+
+@pytest.mark.parametrize(
+    "lines", ["Ann: hello there\nBo: hi Ann\n", "user: hello\n\nassistant: Hi! How are you?\n"]
+)
+def test_a_conversation_in_lines_names_the_command_that_reads_it(lines, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    Path("my chat.txt").write_text(lines, encoding="utf-8")
+    assert main(["analyze", "my chat.txt"]) == 2
+    said = capsys.readouterr().err
+    assert (
+        said
+        == "my chat.txt: a conversation in lines of text, not events: use `ethogram chat 'my chat.txt'`\n"
+    )
+    line = shlex.split(said.split("`")[1])
+    assert main(line[1:]) == 0
+    assert "2 turns" in capsys.readouterr().out

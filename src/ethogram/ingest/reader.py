@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import re
+import shlex
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, nullcontext
@@ -36,6 +37,10 @@ from .transcript import TranscriptAdapter
 STDIN = "-"
 EVENT_KEYS = NAMES | {"at", "text", "readings", "attributes"}
 _DELIMITER = re.compile(rb"[,;\t]")
+_SPOKEN = re.compile(rb"""\s*[^\s:#\[{}"'<>=|][^:#\[{}"'<>=|\n]{0,40}:\s+\S""")
+"""A line of a conversation: a name, a colon and what was said."""
+DIALOGUE_LINES = 50
+"""Lines looked at for a conversation."""
 MANY_KEYS = 3
 """So many keys of an event, and a record without a subject is an event with a fault."""
 SOURCE = "input"
@@ -474,6 +479,25 @@ def _read_files(
     return count
 
 
+def unknown_format(file: InputFile, head: bytes) -> str:
+    """Return what to say of a file of no known format; of a conversation, the command that reads it."""
+    if looks_like_dialogue(head):
+        path = "-" if file.path == STDIN else shlex.quote(file.name)
+        return f"a conversation in lines of text, not events: use `ethogram chat {path}`"
+    return f"none of the known formats: {', '.join(registry.adapters.names())}"
+
+
+def looks_like_dialogue(head: bytes) -> bool:
+    """Return whether most of the first lines are a name, a colon and what was said.
+
+    >>> looks_like_dialogue(b"Ann: hi there\\nBob: hello\\n"), looks_like_dialogue(b"# Notes\\nsee: here\\n")
+    (True, False)
+    """
+    lines = [line for line in head.splitlines()[:DIALOGUE_LINES] if line.strip()]
+    spoken = sum(_SPOKEN.match(line) is not None for line in lines)
+    return spoken >= 2 and spoken > len(lines) / 2
+
+
 def unread_reason(error: OSError | Unreadable) -> str:
     """Return why a file could not be read."""
     return f"cannot be read: {error.strerror or error}" if isinstance(error, OSError) else str(error)
@@ -501,8 +525,7 @@ def records_of(
         elif head.startswith(UTF_16):
             collector.add_fault(place, NOT_UTF_8)
         else:
-            known = ", ".join(registry.adapters.names())
-            collector.add_fault(place, f"none of the known formats: {known}")
+            collector.add_fault(place, unknown_format(file, head))
         return None
 
     def records() -> Iterator[Record]:
