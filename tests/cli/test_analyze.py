@@ -118,7 +118,8 @@ def test_nothing_found_is_said_plainly_with_what_was_checked(folder, capsys):
     assert said == (
         "No detections in 3 events of 1 subject, as of 2026-01-03 12:00 UTC.\n"
         "\n"
-        "Checked: 3 patterns without a match, 1 pattern that could not be judged (--verbose lists them).\n"
+        "Checked: 3 patterns without a match (--verbose lists them).\n"
+        "Not applicable: 1 pattern, which needs readings of compassion, manipulation (1).\n"
     )
     run("events.jsonl", "--verbose")
     said = capsys.readouterr().out
@@ -415,3 +416,24 @@ def test_a_conversation_in_lines_names_the_command_that_reads_it(lines, tmp_path
     line = shlex.split(said.split("`")[1])
     assert main(line[1:]) == 0
     assert "2 turns" in capsys.readouterr().out
+
+
+def test_patterns_that_do_not_apply_say_in_one_line_what_they_need(tmp_path, capsys):
+    step = {"subject": "agent", "thread": "r", "kind": "action"}
+    steps = [
+        {**step, "attributes": {"tool": "bash", "command": f"make {n}", "result": "ok"}} for n in range(4)
+    ]
+    write_events(tmp_path / "run.jsonl", steps)
+    talk = [{**message(f"m{n}", n, "ann"), "text": f"hello {n}"} for n in (1, 2)]
+    write_events(tmp_path / "talk.jsonl", talk)
+    told = {}
+    for name in ("run", "talk"):
+        assert main(["analyze", str(tmp_path / f"{name}.jsonl")]) == 0
+        lines = " ".join(capsys.readouterr().out.split()).split("Not applicable: ")
+        told[name] = lines[1]
+    assert re.fullmatch(r"\d+ patterns, which need messages \(\d+\), times \(`at`\) \(\d+\)\.", told["run"])
+    for need in ("scores of messages", "chats with a model", "agent runs", "weeks of use"):
+        assert need in told["talk"]
+    assert re.search(r"scores of messages \(\d+: --evaluator local\)", told["talk"])
+    count, *each = map(int, re.findall(r"\d+", told["talk"]))
+    assert count == sum(each)

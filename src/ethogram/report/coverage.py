@@ -26,6 +26,7 @@ OWN = "your own"
 SCARCE = 0.1
 """Share of scored messages below which no match of a score says nothing."""
 HARDLY = "Not judged, hardly any message was scored"
+SCORES = "scores of messages"
 MOST = 4
 """Signals named one by one."""
 
@@ -36,6 +37,8 @@ class Coverage:
 
     no_match: Mapping[str, Sequence[str]] = field(default_factory=dict)
     not_applicable: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    needs: str = ""
+    """What the input lacks for those."""
     notes: Sequence[str] = ()
 
     @classmethod
@@ -51,7 +54,8 @@ class Coverage:
             notes.append(f"{plural(len(analysis.kept), 'detection')} of shadow patterns, not shown here")
         notes += rendered("coverage_notes", analysis=analysis, **_not_used(analysis))
         notes += left_out(analysis, batch)
-        return cls(by_family(no_match, families), by_family(not_applicable, families), notes)
+        needs = needs_text(not_applicable, analysis, library, batch)
+        return cls(by_family(no_match, families), by_family(not_applicable, families), needs, notes)
 
 
 def coverage_lines(
@@ -67,7 +71,6 @@ def coverage_lines(
     counts = [
         (no_match, "without a match"),
         (unsure, "not judged (hardly any message was scored)"),
-        (not_applicable, "that could not be judged"),
     ]
     parts = [f"{plural(_files(names), 'pattern')} {what}" for names, what in counts if names]
     if lacking := analysis.insufficient.counts():
@@ -75,8 +78,13 @@ def coverage_lines(
         parts.append(f"{plural(_files(name for name, _ in lacking), 'pattern')} {what}")
     if parts and not verbose:
         yield f"Checked: {', '.join(parts)} (--verbose lists them)."
+    if not_applicable and not verbose:
+        needs = needs_text(not_applicable, analysis, library, batch)
+        count = _files(not_applicable)
+        verb = "needs" if count == 1 else "need"
+        yield f"Not applicable: {plural(count, 'pattern')}, which {verb} {needs}."
     scored = {program.name for program in library.programs if looks_at_scores(program)}
-    is_waiting = bool(scored.intersection(not_applicable)) and _could_be_scored(analysis, batch)
+    is_waiting = verbose and bool(scored.intersection(not_applicable)) and _could_be_scored(analysis, batch)
     acts = any(str(kind).startswith("action") for kind in batch.events.counts("kind"))
     is_untimed = analysis.is_untimed and not acts  # runs are judged by their steps
     more = (analysis.evaluated, analysis.kept, analysis.unused, analysis.unmeasured, analysis.unknown)
@@ -118,6 +126,45 @@ def unjudged_lines(analysis: Analysis, library: Library, batch: Gathered) -> Ite
     is_waiting = scored and _could_be_scored(analysis, batch)
     hint = " Add --evaluator local to score messages (offline, no key)." if is_waiting else ""
     yield f"Not judged: {'; '.join(reasons)} (`ethogram analyze --verbose` lists them).{hint}"
+
+
+def needs_text(names: Iterable[str], analysis: Analysis, library: Library, batch: Gathered) -> str:
+    """What the input lacks for patterns that are not applicable, with the number of patterns for each.
+
+    'messages (17), times (`at`) (6)'
+    """
+    counts: dict[str, set[str]] = {}
+    for name in names:
+        counts.setdefault(_need(name, analysis, library, batch), set()).add(base_pattern(name))
+    needs = sorted(counts.items(), key=lambda item: (-len(item[1]), item[0]))
+    hint = ": --evaluator local" if _could_be_scored(analysis, batch) else ""
+    return ", ".join(
+        f"{need} ({len(patterns):,}{hint if need == SCORES else ''})" for need, patterns in needs
+    )
+
+
+def _need(name: str, analysis: Analysis, library: Library, batch: Gathered) -> str:
+    """What would make one pattern applicable."""
+    from ..engine.combination import parts_meant
+    from ..evaluators.base import looks_at_scores
+
+    programs = {program.name: program for program in library.programs}
+    program, family = programs[name], family_of(library)[name]
+    if program.is_combination:
+        parts = [other for other in programs if parts_meant(program.parts, other)]
+        return _need(parts[0], analysis, library, batch) if parts else "its parts"
+    if family == OWN:
+        missing = next((row.missing for row in analysis.checked if row.pattern == name), ())
+        return f"readings of {listed(sorted(missing or program.signals), MOST)}"
+    if family == "run":
+        return "agent runs"
+    if family == "usage":
+        return "times (`at`)" if analysis.is_untimed else "weeks of use"
+    if not batch.has_text:
+        return "messages"
+    if looks_at_scores(program):
+        return SCORES
+    return "chats with a model" if family == "risk" else "messages"
 
 
 def _could_be_scored(analysis: Analysis, batch: Gathered) -> bool:
