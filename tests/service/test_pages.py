@@ -228,3 +228,12 @@ def test_a_subject_has_a_chart_for_each_run_with_detections(start: Start) -> Non
     ]
     counts = [re.findall(r'aria-label="(\d+) events"', card) for card in cards]
     assert sorted(counts) == [["10"], ["10"], ["30"]]
+
+
+def test_an_address_without_a_page_is_named(client: httpx.Client) -> None:
+    page = client.get("/no/such%20page", headers={"accept": "text/html"})
+    assert page.status_code == 404
+    assert "<h1>Not found</h1>" in page.text
+    assert "There is no page at /no/such page." in page.text
+    assert "Not Found" not in page.text
+    assert client.get("/v1/no").json()["error"]["message"] == "Not Found"

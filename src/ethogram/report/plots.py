@@ -99,9 +99,10 @@ def curve(risks: Sequence[float], modes: Sequence[str], links: Sequence[str] = (
     if len(risks) <= POINTS:
         for turn, (x, y) in enumerate(places, start=1):
             mode = modes[turn - 1]
-            title = tag("title", f"turn {turn}: {mode} {risks[turn - 1]:.2f}")
+            label = f"turn {turn}: {mode} {risks[turn - 1]:.2f}"
+            title = tag("title", label)
             dot = tag("circle", title, cx=x, cy=y, r=3, class_=f"l-{SEVERITY_OF[mode]}")
-            dots.append(tag("a", dot, href=links[turn - 1], aria_label=f"turn {turn}") if links else dot)
+            dots.append(tag("a", dot, href=links[turn - 1], aria_label=label) if links else dot)
     words = f"Risk over {plural(len(risks), 'turn')}, from {risks[0]:.2f} to {risks[-1]:.2f}"
     box = f"0 0 1000 {CURVE}"
     bands: list[Markup] = []

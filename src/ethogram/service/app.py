@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from http import HTTPStatus
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
@@ -84,6 +85,8 @@ def create_app(service: Service) -> FastAPI:
         if answer.status_code == 401:
             return RedirectResponse("/login", 303)
         message = json.loads(bytes(answer.body))["error"]["message"]
+        if message == HTTPStatus.NOT_FOUND.phrase:  # of an address that no route has
+            message = f"There is no page at {request.url.path}."
         words = {403: "Not allowed", 404: "Not found"}
         heading = words.get(answer.status_code, "That did not work")
         return render(request, "error.html", status=answer.status_code, heading=heading, message=message)
