@@ -239,9 +239,9 @@ def _with_note(text: str) -> str:
 def describe(situation: Situation) -> str:
     """Return what repeats or lies outside the task, with counts."""
     recent = situation.recent
-    if paths := situation.critical[:MAX_PATHS]:
+    if critical := situation.critical[:MAX_PATHS]:
         noun = "a protected path" if len(situation.critical) == 1 else "protected paths"
-        return f"Touched {noun} {KINDS}: {', '.join(map(quote, paths))}."
+        return f"Touched {noun} {KINDS}: {', '.join(map(quote, critical))}."
     if situation.is_scope:
         outside = (item["path"] for item in reversed(recent) if item["outside"] and item["path"])
         if paths := list(dict.fromkeys(outside))[:MAX_PATHS]:
