@@ -22,10 +22,11 @@ import neo4j_server
 import servers
 from ethogram import registry
 from ethogram.patterns import library
+from sampling import IS_LONG
 
-settings.register_profile("short", derandomize=True, deadline=None, max_examples=60)
+settings.register_profile("short", derandomize=True, deadline=None, max_examples=30)
 settings.register_profile("long", deadline=None, max_examples=5_000)
-settings.load_profile("long" if os.environ.get("ETHOGRAM_TESTS") == "long" else "short")
+settings.load_profile("long" if IS_LONG else "short")
 
 # A disk takes milliseconds for every file that has to be durable. TMPDIR names another place.
 MEMORY = Path("/dev/shm")
@@ -34,7 +35,7 @@ _in_memory: Path | None = None
 _has_failures = False
 if (
     not {"TMPDIR", "PYTEST_XDIST_WORKER"} & os.environ.keys()
-    and os.environ.get("ETHOGRAM_TESTS") != "long"
+    and not IS_LONG
     and os.access(MEMORY, os.W_OK)
     and shutil.disk_usage(MEMORY).free > MEMORY_FREE_BYTES
 ):
