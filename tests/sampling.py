@@ -5,8 +5,11 @@ from __future__ import annotations
 import functools
 import inspect
 import os
+import traceback
 from collections.abc import Callable, Iterable
 from typing import Any
+
+import pytest
 
 Test = Callable[..., None]
 IS_LONG = os.environ.get("ETHOGRAM_TESTS") == "long"
@@ -29,15 +32,16 @@ def for_each(name: str, values: Iterable[Any]) -> Callable[[Test], Test]:
         @functools.wraps(test)
         def with_all(**others: Any) -> None:
             assert arguments, f"no value of {name} to check"
-            failures: list[Exception] = []
+            failures: list[str] = []
             for value in arguments:
                 try:
                     test(**others, **{name: value})
                 except Exception as error:
-                    error.add_note(f"{name} = {value!r:.1000}")
-                    failures.append(error)
+                    trace = "".join(traceback.format_exception(error))
+                    failures.append(f"{name} = {value!r:.1000}\n{trace}")
             if failures:
-                raise ExceptionGroup(f"fails for {len(failures)} of {len(arguments)} values", failures)
+                count = f"fails for {len(failures)} of {len(arguments)} values of {name}"
+                pytest.fail("\n".join([count, *failures]), pytrace=False)
 
         signature = inspect.signature(test)
         others = [parameter for parameter in signature.parameters.values() if parameter.name != name]

@@ -33,6 +33,7 @@ from ethogram.models.limits import Limits
 from ethogram.patterns.library import Library
 from ethogram.spark import _line_maker, blocks, detect, read_parquet, read_stream, session, write_stream
 from ethogram.store import open_store
+from sampling import for_each
 from small import write_patterns
 from waiting import wait_until
 
@@ -176,7 +177,7 @@ def test_what_cannot_be_told_apart_is_refused(spark: Any):
     )
 
 
-@pytest.mark.parametrize("seed", range(200))
+@for_each("seed", range(200))
 def test_blocks_hold_whole_subjects_and_every_row_once(seed: int):
     rng = random.Random(seed)
     keys = sorted((rng.choice("xy"), f"s{rng.randrange(6)}") for _ in range(rng.randrange(1, 60)))

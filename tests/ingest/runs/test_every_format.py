@@ -14,7 +14,7 @@ from ethogram import registry
 from ethogram.ingest import Batch, read_events
 from ethogram.ingest.format import HEAD, choose
 from run_cases import ASKED, CASES, CODE, FAILED, MISSING, SAID, THOUGHT, Case
-from sampling import seeds
+from sampling import for_each, seeds
 
 PARTICULAR = [name for name, item in registry.adapters.items() if not item.general]
 RUNS = [case for case in CASES if case.actions and case.whole]
@@ -142,7 +142,7 @@ def test_tokens_of_a_message_are_counted_once(run: Batch):
     assert len(counted) <= 3
 
 
-@pytest.mark.parametrize("size", [HEAD // 4, 2000, 700])
+@for_each("size", [HEAD // 4, 2000, 700])
 def test_a_head_cut_in_the_middle_is_no_error(case: Case, size: int):
     for name in PARTICULAR:
         assert registry.adapters.get(name).recognises(case.content[:size], "a") in (True, False)
