@@ -26,7 +26,7 @@ from small import BOTH, GONE, HOT, WARM, message, turns, warm_messages, write_pa
 from strategies import KINDS, random_case
 from waiting import PATIENCE_SECONDS
 
-CASES = 25
+CASES = 25 if IS_LONG else 8
 GROWN, SUBJECTS, EVERY = ((5_000, 9_000), 2, 1) if IS_LONG else ((2_500, 4_500), 1, 6)
 """Events between which the state must not grow, of how many subjects, and for every which pattern."""
 START = datetime(2026, 1, 1, 12, tzinfo=UTC)
