@@ -121,7 +121,10 @@ def records(analysis: Any) -> list[str]:
     return [json.dumps(record, sort_keys=True) for record in analysis.to_dicts()]
 
 
-@pytest.mark.parametrize("block_rows", [200_000, 25], ids=["whole subjects", "long subjects"])
+@pytest.mark.parametrize(
+    "block_rows",
+    [pytest.param(200_000, id="in one block", marks=pytest.mark.long), pytest.param(25, id="in many")],
+)
 def test_the_same_records_as_on_one_machine(block_rows: int, spark: Any, library: Library, tmp_path: Path):
     path = tmp_path / "events.parquet"
     pa.parquet.write_table(random_rows(1), path)
