@@ -150,7 +150,7 @@ def test_a_tag_that_is_never_closed_hides_nothing():
     assert parse_path_rules("<b>\nDo not touch src/a.py.") == (("barred", "src/a.py"),)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=2 * settings.default.max_examples, deadline=None)
 @given(
     st.text(
         alphabet=st.sampled_from("ab/.\\~*`'\"<>()[]{}:;, \n-_don'tonlyeditouch$|+^?é\ud800"), max_size=300
