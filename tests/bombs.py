@@ -130,7 +130,7 @@ BOMBS: dict[str, Write] = {
     "Parquet without subjects": _parquet(_no_subject, 3_000_000),
     "Parquet of one row again and again": _parquet(_same, 4_900_000),
     "Parquet of one long text": _parquet(_long_text, 20_000),
-    "Parquet of one long nested text": _parquet(_nested_text, 600),
+    "Parquet of one long nested text": _parquet(_nested_text, 300),
     "a header of too many columns": _wide(80_000),
     "a header of many columns": _wide(1_900),
     "a ZIP of blanks": _zip,

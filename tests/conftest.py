@@ -10,6 +10,7 @@ import secrets
 import shutil
 import signal
 import tempfile
+import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
@@ -22,23 +23,28 @@ import neo4j_server
 import servers
 from ethogram import registry
 from ethogram.patterns import library
+from sampling import IS_LONG
 
-settings.register_profile("short", derandomize=True, deadline=None, max_examples=60)
+settings.register_profile("short", derandomize=True, deadline=None, max_examples=30)
 settings.register_profile("long", deadline=None, max_examples=5_000)
-settings.load_profile("long" if os.environ.get("ETHOGRAM_TESTS") == "long" else "short")
+settings.load_profile("long" if IS_LONG else "short")
 
 # A disk takes milliseconds for every file that has to be durable. TMPDIR names another place.
 MEMORY = Path("/dev/shm")
 MEMORY_FREE_BYTES = 4 << 30
+KEPT_SECONDS = 6 * 3600
 _in_memory: Path | None = None
 _has_failures = False
 if (
     not {"TMPDIR", "PYTEST_XDIST_WORKER"} & os.environ.keys()
-    and os.environ.get("ETHOGRAM_TESTS") != "long"
+    and not IS_LONG
     and os.access(MEMORY, os.W_OK)
     and shutil.disk_usage(MEMORY).free > MEMORY_FREE_BYTES
 ):
-    _in_memory = Path(tempfile.mkdtemp(prefix="ethogram-", dir=MEMORY))
+    for _left in MEMORY.glob("ethogram-run-*"):  # by a run that failed or was killed
+        if time.time() - _left.stat().st_mtime > KEPT_SECONDS:
+            shutil.rmtree(_left, ignore_errors=True)
+    _in_memory = Path(tempfile.mkdtemp(prefix="ethogram-run-", dir=MEMORY))
     _in_memory.chmod(0o711)  # the user of PostgreSQL goes through it
     os.environ["TMPDIR"] = tempfile.tempdir = str(_in_memory)
 

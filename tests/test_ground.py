@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 import ethogram
+from sampling import for_each
 from waiting import PATIENCE_SECONDS
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -56,7 +57,7 @@ def test_help_answers_without_heavy_packages():
     assert not {name.split(".")[0] for name in modules} & (HEAVY - {"click"})
 
 
-@pytest.mark.parametrize("name", PUBLIC)
+@for_each("name", PUBLIC)
 def test_every_public_name_is_there_and_says_what_it_is(name):
     documented = (getattr(ethogram, name).__doc__ or "").strip()
     # A dataclass without a docstring is given its own signature as one.
@@ -70,10 +71,12 @@ def test_the_front_door_lists_its_names_and_no_others():
         _ = ethogram.analyse
 
 
-@pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
+@for_each("path", SOURCES)
 def test_a_source_file_is_short_and_runs_no_text_as_code(path):
     text = path.read_text(encoding="utf-8")
     assert len(text.splitlines()) <= MOST_LINES, "a file that grows has found a second idea"
+    if not re.search(r"\b(eval|exec)\b", text):
+        return
     called = {
         node.func.id
         for node in ast.walk(ast.parse(text))

@@ -7,9 +7,10 @@ from datetime import UTC, datetime
 from zoneinfo import ZoneInfo
 
 from ethogram.usage import Summary, record
+from sampling import seeds
 
 DAY, HOUR, MINUTE = 86_400, 3_600, 60
-VARIANTS = range(30)
+VARIANTS = seeds(6, 30)
 ZONES = [
     "UTC",
     "Europe/Berlin",

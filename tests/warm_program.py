@@ -6,6 +6,7 @@ has its own process, arguments, environment, folder and streams, like one from a
 
 from __future__ import annotations
 
+import gc
 import io
 import marshal
 import os
@@ -104,5 +105,7 @@ if __name__ == "__main__":
     with redirect_stdout(io.StringIO()):
         for warming in (["demo"], ["patterns", "list"]):
             run(warming)
+    # Or each call looks at all of it again as it ends, which takes longer than most commands.
+    gc.freeze()
     if serve(sys.argv[1]):
         sys.exit(main())

@@ -20,6 +20,7 @@ from ethogram.agents.hook.status import WatchedPatterns, outcomes, steps_until, 
 from ethogram.agents.status import Advice, Settled
 from ethogram.cli.main import main
 from ethogram.config import Loaded
+from ethogram.files import sqlite
 from ethogram.files.sqlite import transaction
 from ethogram.schemas import schema
 from settings_files import trusted_settings
@@ -345,6 +346,7 @@ def test_a_purge_while_a_hook_has_the_file_open_leaves_nothing_in_its_log(folder
 
 def test_a_purge_that_a_reader_hinders_says_so(folder, capsys, monkeypatch):
     monkeypatch.setattr(status, "WAIT", 0.1)
+    monkeypatch.setattr(sqlite, "PATIENCE", 20)
     remember("s", time.time(), (advice(1, text=SECRET), "open", 0))
     with closing(sqlite3.connect(location.state_path(), isolation_level=None)) as other:
         other.execute("begin")

@@ -8,8 +8,9 @@ import pytest
 
 import ethogram
 from run_makers import Script, detections, fired
+from sampling import seeds
 
-SEEDS = range(8)
+SEEDS = seeds(3, 8)
 STUCK = {"loop", "message_loop", "malformed_output", "repetitive_errors"}
 
 

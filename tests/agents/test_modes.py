@@ -11,6 +11,7 @@ from ethogram import Watch, analyze
 from ethogram.config import Settings
 from live_cases import last_rows
 from run_makers import Script, library
+from sampling import seeds
 
 NAMES = (
     "loop",
@@ -45,7 +46,7 @@ def busy(seed: int) -> list[dict]:
     return sorted(events, key=lambda event: (event["at"], event["id"]))
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", seeds(2, 6))
 def test_live_with_a_restart_is_as_in_one_piece(seed: int):
     events = busy(seed)
     whole = analyze(events, patterns=library(NAMES)).detections

@@ -17,6 +17,7 @@ from ethogram.config import Settings
 from ethogram.ingest import OnDisk, gather_events
 from ethogram.models import parse_time
 from ethogram.schemas import schema
+from sampling import seeds
 from small import write_patterns
 
 SECRET = "sk-proj-4fT9aQ2LxW8zR7KdLm3Np6Qs"
@@ -306,7 +307,7 @@ def random_lines(seed: int) -> list[dict]:
     return lines
 
 
-@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("seed", seeds(6, 30))
 def test_every_stretch_is_inside_its_run(tmp_path, seed):
     analysis, runs = analyzed_runs(tmp_path, random_lines(seed))
     assert sum(len(run.episodes) for run in runs) == len(analysis.detections)
@@ -325,7 +326,7 @@ def test_every_stretch_is_inside_its_run(tmp_path, seed):
             assert all(each.times > 1 for each in episode.repeated)
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", seeds(1, 4))
 def test_on_disk_it_is_the_same(tmp_path, seed):
     path = tmp_path / "events.jsonl"
     path.write_text("".join(json.dumps(line) + "\n" for line in random_lines(seed)))

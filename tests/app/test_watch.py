@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import random
 import subprocess
 import sys
@@ -22,13 +21,14 @@ from ethogram.errors import BadEvents, BadUsage, Conflict
 from ethogram.models import Detection
 from ethogram.patterns.library import load_patterns
 from live_cases import events_of, last_rows, live_rows, whole_rows
+from sampling import IS_LONG
 from small import BOTH, GONE, HOT, WARM, message, turns, warm_messages, write_patterns
 from strategies import KINDS, random_case
 from waiting import PATIENCE_SECONDS
 
-CASES = 25
-GROWN, SUBJECTS = ((5_000, 9_000), 2) if os.environ.get("ETHOGRAM_TESTS") == "long" else ((2_500, 4_500), 1)
-"""Events between which the state must not grow, and of how many subjects."""
+CASES = 25 if IS_LONG else 8
+GROWN, SUBJECTS, EVERY = ((5_000, 9_000), 2, 1) if IS_LONG else ((2_500, 4_500), 1, 6)
+"""Events between which the state must not grow, of how many subjects, and for every which pattern."""
 START = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
 
@@ -326,7 +326,7 @@ def test_state_of_another_version_starts_empty_and_says_so(tmp_path):
         Watch.load({"format": 99}, [changed])
 
 
-@pytest.mark.parametrize("name", [file.name for file in load_patterns(any_status=True)])
+@pytest.mark.parametrize("name", [file.name for file in load_patterns(any_status=True)][::EVERY])
 def test_state_does_not_grow_with_the_history(name: str):
     library, events = load_patterns([name]), library_events(GROWN[1], SUBJECTS, pace=2 // SUBJECTS)
     watch, sizes = Watch(library), []

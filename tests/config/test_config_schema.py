@@ -15,6 +15,7 @@ from ethogram.config.settings import CONVERSATION, HOOK, LEARNING, LIMITS, RISK,
 from ethogram.errors import BadConfig
 from ethogram.schemas import descriptions, schema
 from markdown_blocks import blocks
+from sampling import for_each
 
 SCHEMA = schema("config")
 NESTED = {
@@ -133,7 +134,7 @@ def test_both_refuse(text):
     assert not is_valid(read(text))
 
 
-@pytest.mark.parametrize("block", blocks("yaml"), ids=str)
+@for_each("block", blocks("yaml"))
 def test_settings_in_the_documentation_are_valid(block):
     value = read(block.text)
     is_settings = isinstance(value, dict) and set(value) <= set(SCHEMA["properties"])

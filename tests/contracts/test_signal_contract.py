@@ -16,6 +16,7 @@ from ethogram.signals.base import COSTS, SCOPES, bounds, checked
 from ethogram.signals.chat import READINGS as TURNS
 from ethogram.signals.habits import READINGS
 from ethogram.signals.measurer import CALLS, plan
+from sampling import for_each, seeds
 
 # The counts of the lexicon's categories are one function each time: some of them stand for all.
 _COUNTS = [name for name in registry.signals.names() if name.startswith("flags_")]
@@ -97,6 +98,7 @@ def name(request: pytest.FixtureRequest) -> str:
     return request.param
 
 
+@for_each("name", NAMES)
 def test_it_says_what_it_is(name: str):
     signal = registry.signals.get(name)
     assert isinstance(signal, Signal)
@@ -108,7 +110,8 @@ def test_it_says_what_it_is(name: str):
     assert signal.scope is None or (signal.scope in SCOPES and 0 < signal.max_state_bytes <= 64 * 1024)
 
 
-@pytest.mark.parametrize("seed", range(5))
+@for_each("name", NAMES)
+@pytest.mark.parametrize("seed", seeds(1, 5))
 @pytest.mark.parametrize("options", SOME_OPTIONS, ids=["plain", "set"])
 def test_it_stays_in_its_range_whatever_the_events(name: str, seed: int, options: Options):
     signal = registry.signals.get(name)
@@ -122,15 +125,18 @@ def test_it_measures_something_on_some_event(name: str):
     assert any(value is not None for seed in range(5) for value in values(name, random_events(seed, 1000)))
 
 
+@for_each("name", NAMES)
 def test_it_does_not_need_any_optional_field(name: str):
     bare = [Event.sample(id=str(n), seq=n) for n in range(3)]
     assert len(list(measure_all(bare, [name]))) == 3
 
 
+@for_each("name", NAMES)
 def test_it_gives_the_same_twice(name: str):
     assert values(name, random_events(1)) == values(name, random_events(1))
 
 
+@for_each("name", NAMES)
 def test_it_never_sees_the_future(name: str):
     events = random_events(2)
     whole = values(name, events)
@@ -144,6 +150,7 @@ def test_it_does_not_depend_on_which_others_are_asked_for(name: str):
     assert together == values(name, events)
 
 
+@for_each("name", NAMES)
 def test_other_subjects_and_threads_do_not_leak_in(name: str):
     """Without the events of everyone it has no business with, the readings are the same."""
     events = random_events(4)
@@ -193,6 +200,7 @@ def test_it_goes_on_after_a_restart_at_any_event(name: str):
     assert found == whole
 
 
+@for_each("name", NAMES)
 def test_a_supplied_reading_wins(name: str):
     signal = registry.signals.get(name)
     supplied = "given" if bounds(signal.range) is None else 0.125
@@ -221,7 +229,8 @@ def columns(events: tuple[Event, ...]) -> dict[str, list[object]]:
     return {name: [getattr(event, name) for event in events] for name in names} | {"attributes": attributes}
 
 
-@pytest.mark.parametrize("seed", range(2))
+@for_each("name", NAMES)
+@pytest.mark.parametrize("seed", seeds(1, 2))
 def test_rows_of_which_no_signal_says_anything_can_be_left_out(name: str, seed: int):
     events = plain_events(seed)
     readings = {reading for event in events for reading in event.readings}
@@ -232,6 +241,7 @@ def test_rows_of_which_no_signal_says_anything_can_be_left_out(name: str, seed: 
         assert measured.get(row, events[row].readings) == event.readings
 
 
+@for_each("name", NAMES)
 def test_signals_that_start_with_a_reading_say_nothing_without_it(name: str):
     starts = registry.signals.get(name).starts
     events = tuple(

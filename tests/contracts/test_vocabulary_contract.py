@@ -19,6 +19,7 @@ from ethogram.patterns.catalogue import (
     load_vocabulary,
     signal_catalogue,
 )
+from sampling import for_each
 
 EVENT_FIELDS = {"kind", "source", "subject", "target", "thread", "session", "reply_to"}
 RESERVED = {
@@ -74,21 +75,21 @@ def test_no_name_is_both_a_signal_and_an_attribute():
     assert not set(known_signals()) & set(attribute_catalogue())
 
 
-@pytest.mark.parametrize("name", sorted({*known_signals(), *attribute_catalogue()}))
+@for_each("name", sorted({*known_signals(), *attribute_catalogue()}))
 def test_a_name_can_be_written_in_a_condition_and_means_one_thing(name: str):
     assert re.fullmatch(r"[a-z][a-z0-9_]*", name)
     assert not keyword.iskeyword(name)
     assert name not in RESERVED | CALLS
 
 
-@pytest.mark.parametrize("entry", [*signal_catalogue().values(), *attribute_catalogue().values()], ids=str)
+@for_each("entry", [*signal_catalogue().values(), *attribute_catalogue().values()])
 def test_an_entry_is_described_in_one_line_and_has_a_kind(entry):
     assert entry.kind in ("number", "category", "any")
     assert entry.description.endswith(".")
     assert "\n" not in entry.description
 
 
-@pytest.mark.parametrize("entry", signal_catalogue().values(), ids=lambda entry: entry.name)
+@for_each("entry", signal_catalogue().values())
 def test_a_signal_is_a_number_or_a_category_and_its_range_says_the_same(entry):
     assert entry.kind in ("number", "category")
     if entry.kind == "number":

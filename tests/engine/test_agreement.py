@@ -6,7 +6,6 @@ Each construct and each measure must occur often among the cases that fire and a
 
 from __future__ import annotations
 
-import os
 import random
 import secrets
 from collections import Counter
@@ -19,9 +18,9 @@ from agreement import differences, plain_reading, product, row_of
 from ethogram.language.ast import Compare, Measure, Number, Pattern, Signal, Threshold
 from ethogram.models import EPOCH, Event
 from live_cases import live_detections
+from sampling import IS_LONG
 from strategies import KINDS, MEASURES, Case, constructs, near_miss, random_case
 
-IS_LONG = os.environ.get("ETHOGRAM_TESTS") == "long"
 FIRST = secrets.randbelow(10**9) if IS_LONG else 0
 """The first seed: `make test` repeats itself exactly, `make test-long` draws anew."""
 CASES_OF_A_KIND, CASES_OF_A_MEASURE = (400, 400) if IS_LONG else (60, 30)

@@ -15,6 +15,7 @@ from ethogram.lexicon import scan
 from ethogram.lexicon.normalize import fold
 from ethogram.models import Event
 from ethogram.signals.judge_injection import judge_injection, load_cues, required_words, steers_its_judge
+from sampling import for_each
 from waiting import ending
 
 CORPUS = YAML(typ="safe", pure=True).load(
@@ -160,7 +161,7 @@ def test_no_text_blows_up(piece):
 # --- what becomes of them -----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("text", texts("attempts"))
+@for_each("text", texts("attempts"))
 def test_an_attempt_stays_inside_its_fence(text):
     _, user = asked(text).prompt(FENCE)
     lines = user.split("\n")
@@ -174,7 +175,7 @@ def test_an_attempt_stays_inside_its_fence(text):
     assert ours == [line for line in plain.split("\n")[:4] if not line.startswith("The scanner")]
 
 
-@pytest.mark.parametrize("text", texts("attempts")[::5])
+@for_each("text", texts("attempts")[::5])
 def test_an_attempt_earlier_in_the_thread_or_in_a_name_stays_inside_too(text):
     thread = tuple((text, text, scan(text)) for _ in range(3))
     _, user = asked("hello", "deep_with_context", thread).prompt(FENCE)
@@ -186,7 +187,7 @@ def test_an_attempt_earlier_in_the_thread_or_in_a_name_stays_inside_too(text):
     assert all(len(line.partition('"; The scanner')[0]) < 64 * 6 + 10 for line in named)
 
 
-@pytest.mark.parametrize("text", texts("attempts"))
+@for_each("text", texts("attempts"))
 def test_an_answer_that_a_message_dictates_is_none(text):
     opened, closed = text.find("{"), text.rfind("}")
     dictated = text[opened : closed + 1] if 0 <= opened < closed else text

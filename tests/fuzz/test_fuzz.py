@@ -1,6 +1,6 @@
 """Whatever bytes a reader gets: records that keep their promises, or faults with a place; never a traceback.
 
-`make test` runs 100 mutants for each reader, always the same; `make test-long` 5,000, each time others. A
+`make test` runs 40 mutants for each reader, always the same; `make test-long` 5,000, each time others. A
 failure names its seed: repeat it with ETHOGRAM_FUZZ_SEED.
 """
 
@@ -50,8 +50,8 @@ def test_every_reader_is_fuzzed(tmp_path: Path):
 
 
 @pytest.mark.parametrize("target", NAMES, indirect=True)
-def test_a_hundred_mutants(target: Target, tmp_path: Path):
-    check(target, 100, int(os.environ.get("ETHOGRAM_FUZZ_SEED", "1")), tmp_path)
+def test_forty_mutants(target: Target, tmp_path: Path):
+    check(target, 40, int(os.environ.get("ETHOGRAM_FUZZ_SEED", "1")), tmp_path)
 
 
 @pytest.mark.long

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from ethogram import registry
 from ethogram.ingest import Adapter, Input, Limits, Record, Skipped, Unreadable, read_events
 from ethogram.ingest.format import adapter, choose
+from sampling import for_each
 
 NAMES = registry.adapters.names()
 
@@ -28,7 +29,7 @@ def test_looking_at_any_bytes_gives_yes_or_no(name, head, path):
 
 
 @pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("empty", [b"", b"\n", b"plain words\n", b"\x89PNG\r\n"])
+@for_each("empty", [b"", b"\n", b"plain words\n", b"\x89PNG\r\n"])
 def test_nothing_in_particular_is_recognised_by_none(name, empty):
     assert not registry.adapters.get(name).recognises(empty, "some/file")
 

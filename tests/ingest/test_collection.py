@@ -3,29 +3,39 @@
 from __future__ import annotations
 
 import gc
+from collections.abc import Iterator
 
-from ethogram.ingest.reader import without_collection
+import pytest
+
+from ethogram.ingest.reader import MANY_OBJECTS, without_collection
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_frozen() -> Iterator[None]:
+    """What the test run itself froze is frozen again afterwards."""
+    gc.unfreeze()
+    yield
+    gc.freeze()
 
 
 def test_the_collector_runs_again_and_finds_nothing_new_to_look_at():
     assert gc.isenabled()
     with without_collection():
         assert not gc.isenabled()
-        rows = [[k] for k in range(5_000)]
+        rows = [[k] for k in range(2 * MANY_OBJECTS)]
     assert gc.isenabled()
-    assert len(rows) == 5_000
-    assert gc.get_count()[0] < 5_000
+    assert len(rows) == 2 * MANY_OBJECTS
+    assert gc.get_count()[0] < MANY_OBJECTS
     assert gc.get_freeze_count() == 0
 
 
-def test_what_somebody_froze_stays_frozen():
+@pytest.mark.parametrize("count", [0, 2 * MANY_OBJECTS])
+def test_what_somebody_froze_stays_frozen(count):
     gc.freeze()
-    try:
-        with without_collection():
-            pass
-        assert gc.get_freeze_count() > 0
-    finally:
-        gc.unfreeze()
+    with without_collection():
+        rows = [[k] for k in range(count)]
+    assert len(rows) == count
+    assert gc.get_freeze_count() > 0
 
 
 def test_a_collector_that_is_off_stays_off():

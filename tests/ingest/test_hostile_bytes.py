@@ -60,7 +60,7 @@ def survive(content, limits=SMALL):
 
 
 @given(content=hostile)
-@settings(max_examples=400)
+@settings(max_examples=4 * settings.default.max_examples)
 def test_no_bytes_break_reading(content):
     survive(content)
 
@@ -100,7 +100,7 @@ FIELDS = [
 
 
 @given(line=st.dictionaries(st.sampled_from(FIELDS), anything, max_size=8), subject=st.booleans())
-@settings(max_examples=400)
+@settings(max_examples=4 * settings.default.max_examples)
 def test_no_value_in_any_field_breaks_reading(line, subject):
     survive(json.dumps({**line, "subject": "a"} if subject else line).encode())
 

@@ -164,7 +164,7 @@ def test_many_together_are_as_each_by_itself(texts):
     assert scan_many(texts) == [ethogram.scan(text) for text in texts]
 
 
-@settings(max_examples=300)
+@settings(max_examples=3 * settings.default.max_examples)
 @given(
     phrase=st.sampled_from(EVERY),
     form=st.sampled_from([str.upper, str.title, str.lower, alike]),
@@ -179,7 +179,7 @@ def test_case_look_alikes_and_place_make_no_difference(phrase, form, at):
     )
 
 
-@settings(max_examples=300)
+@settings(max_examples=3 * settings.default.max_examples)
 @given(
     phrase=st.sampled_from(EVERY),
     at=st.integers(0, 40),
@@ -191,7 +191,7 @@ def test_characters_without_width_hide_nothing(phrase, at, sign):
     assert [flag.phrase for flag in ethogram.scan(hidden).flags] == [flag.phrase for flag in plain]
 
 
-@settings(max_examples=300)
+@settings(max_examples=3 * settings.default.max_examples)
 @given(
     phrase=st.sampled_from([item for item in EVERY if item[-1].isalnum()]),
     before=st.text("abcxyzäж_", max_size=2),
@@ -206,7 +206,7 @@ def test_a_phrase_inside_a_longer_word_is_not_there(phrase, before, after):
     assert bool(inside) <= (not before and not after)
 
 
-@settings(max_examples=200)
+@settings(max_examples=2 * settings.default.max_examples)
 @given(st.lists(st.sampled_from(EVERY) | st.text(max_size=6) | st.just("\n\n"), max_size=8).map(" ".join))
 def test_a_span_is_the_slice_that_folds_to_the_phrase(text):
     for flag in ethogram.scan(text).flags:

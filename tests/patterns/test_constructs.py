@@ -41,6 +41,7 @@ from ethogram.language.ast import (
 from ethogram.language.visitor import expressions, walk
 from ethogram.patterns.library import load_patterns
 from ethogram.patterns.pattern_file import PatternFile
+from sampling import for_each
 
 FILES = {file.name: file for file in load_patterns(["*"])}
 DURATIONS = ("seconds", "minutes", "hours", "days")
@@ -194,12 +195,12 @@ CONSTRUCTS: dict[str, Test] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("construct", CONSTRUCTS)
+@for_each("construct", CONSTRUCTS)
 def test_every_construct_of_the_language_is_used_by_a_shipped_pattern(construct):
     assert [name for name, file in FILES.items() if CONSTRUCTS[construct](file)]
 
 
-@pytest.mark.parametrize("file", FILES.values(), ids=FILES)
+@for_each("file", FILES.values())
 def test_a_shipped_pattern_says_all_there_is_to_say(file):
     assert [key for key in WORDS if not file.data.get(key)] == []
     assert {key: n for key, n in LISTS.items() if len(file.data.get(key) or ()) < n} == {}

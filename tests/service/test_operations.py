@@ -57,7 +57,7 @@ def test_a_real_prometheus_reads_the_metrics(start: Start, tmp_path: Path) -> No
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     config = tmp_path / "prometheus.yml"
-    text = (FILES / "prometheus.yml").read_text().replace("15s", "1s").replace("[alerts.yml]", "[]")
+    text = (FILES / "prometheus.yml").read_text().replace("15s", "200ms").replace("[alerts.yml]", "[]")
     config.write_text(text.replace("127.0.0.1:8765", f"127.0.0.1:{client.base_url.port}"))
     storage = f"--storage.tsdb.path={tmp_path / 'data'}"
     command = ["prometheus", f"--config.file={config}", storage, f"--web.listen-address=127.0.0.1:{port}"]

@@ -21,6 +21,7 @@ from ethogram.usage import Settings as Limits
 from ethogram.usage.baseline import closed_days
 from ethogram.usage.clock import MORNING, day_of
 from ethogram.usage.withdrawal import withdrawal
+from sampling import seeds
 from usage_people import DAY, HOUR, Person
 
 NAMES = [name for name, _, _ in READINGS]
@@ -72,7 +73,7 @@ def _is_on(state: Summary, at: int, signal: str) -> bool:
     return {"withdrawal": quiet, "drop": drop}[signal].severity != "none"
 
 
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", seeds(3, 10))
 def test_silence_tells_what_asking_at_every_close_of_a_day_would(seed: int):
     times, zone = history(seed)
     as_of = times[-1] + 40 * DAY

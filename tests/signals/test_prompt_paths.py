@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ethogram.signals.agent.prompt_paths import MAX_RULES, parse_path_rules, path_in_prompt
+from sampling import seeds
 
 VERBS = ("touch", "change", "edit", "modify", "delete")
 NOTS = ("do not", "don't", "never", "Do not", "DON'T", "Don’t", "must not", "Please do not")
@@ -28,7 +29,7 @@ def bare(path: str) -> str:
     return path.strip("`")
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", seeds(10, 40))
 def test_what_is_forbidden_in_plain_words_is_barred(seed: int):
     rng = random.Random(seed)
     path, other = rng.sample(PATHS, 2)
@@ -40,7 +41,7 @@ def test_what_is_forbidden_in_plain_words_is_barred(seed: int):
     )
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", seeds(10, 40))
 def test_what_the_work_is_limited_to_is_the_only_place(seed: int):
     rng = random.Random(seed)
     path = rng.choice(PATHS)
@@ -149,7 +150,7 @@ def test_a_tag_that_is_never_closed_hides_nothing():
     assert parse_path_rules("<b>\nDo not touch src/a.py.") == (("barred", "src/a.py"),)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=2 * settings.default.max_examples, deadline=None)
 @given(
     st.text(
         alphabet=st.sampled_from("ab/.\\~*`'\"<>()[]{}:;, \n-_don'tonlyeditouch$|+^?é\ud800"), max_size=300

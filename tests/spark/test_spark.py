@@ -33,6 +33,7 @@ from ethogram.models.limits import Limits
 from ethogram.patterns.library import Library
 from ethogram.spark import _line_maker, blocks, detect, read_parquet, read_stream, session, write_stream
 from ethogram.store import open_store
+from sampling import for_each
 from small import write_patterns
 from waiting import wait_until
 
@@ -120,7 +121,10 @@ def records(analysis: Any) -> list[str]:
     return [json.dumps(record, sort_keys=True) for record in analysis.to_dicts()]
 
 
-@pytest.mark.parametrize("block_rows", [200_000, 25], ids=["whole subjects", "long subjects"])
+@pytest.mark.parametrize(
+    "block_rows",
+    [pytest.param(200_000, id="in one block", marks=pytest.mark.long), pytest.param(25, id="in many")],
+)
 def test_the_same_records_as_on_one_machine(block_rows: int, spark: Any, library: Library, tmp_path: Path):
     path = tmp_path / "events.parquet"
     pa.parquet.write_table(random_rows(1), path)
@@ -176,7 +180,7 @@ def test_what_cannot_be_told_apart_is_refused(spark: Any):
     )
 
 
-@pytest.mark.parametrize("seed", range(200))
+@for_each("seed", range(200))
 def test_blocks_hold_whole_subjects_and_every_row_once(seed: int):
     rng = random.Random(seed)
     keys = sorted((rng.choice("xy"), f"s{rng.randrange(6)}") for _ in range(rng.randrange(1, 60)))

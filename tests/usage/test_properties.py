@@ -18,6 +18,7 @@ from ethogram.usage.withdrawal import (
     predict,
     silent_days,
 )
+from sampling import seeds
 from usage_people import DAY, HOUR
 
 COHORT, SETTINGS = COHORTS[1], Settings()
@@ -32,7 +33,7 @@ def random_days(rng: random.Random) -> list[int]:
     return days
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", seeds(4, 12))
 def test_the_outlook_is_what_every_coming_close_will_say(seed: int):
     rng = random.Random(seed)
     for _ in range(3):
@@ -60,7 +61,7 @@ def test_who_is_quiet_has_few_messages_and_fewer_messages_never_end_it():
             assert is_quiet(measure_spans(Past(days), COHORT, SETTINGS)) or days[-1] == 0
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", seeds(2, 6))
 def test_summaries_are_sets_scores_have_bounds_and_asking_changes_nothing(seed: int):
     rng = random.Random(seed)
     both = other = Summary()

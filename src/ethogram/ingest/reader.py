@@ -44,6 +44,8 @@ DIALOGUE_LINES = 50
 MANY_KEYS = 3
 """So many keys of an event, and a record without a subject is an event with a fault."""
 SOURCE = "input"
+MANY_OBJECTS = 10_000
+"""New objects from which it pays to tell the garbage collector that they stay."""
 PROGRESS_STEP = 8192
 """Records between two calls of `progress`."""
 BUCKET_BYTES, COLUMN_BUCKET_BYTES = 4 * 2**20, 48 * 2**20
@@ -439,8 +441,9 @@ def without_collection() -> Iterator[None]:
         yield
     finally:
         if collecting:
-            if not gc.get_freeze_count():
-                # What was read counts as old at once: else the next look goes through all of it.
+            # What was read counts as old at once: else the next look goes through all of it. Little is not worth
+            # that, nor asking whether somebody froze something, which counts all that is frozen.
+            if gc.get_count()[0] > MANY_OBJECTS and not gc.get_freeze_count():
                 gc.freeze()
                 gc.unfreeze()
             gc.enable()

@@ -14,6 +14,7 @@ from ethogram import registry
 from ethogram.ingest import Batch, read_events
 from ethogram.ingest.format import HEAD, choose
 from run_cases import ASKED, CASES, CODE, FAILED, MISSING, SAID, THOUGHT, Case
+from sampling import for_each, seeds
 
 PARTICULAR = [name for name, item in registry.adapters.items() if not item.general]
 RUNS = [case for case in CASES if case.actions and case.whole]
@@ -141,13 +142,13 @@ def test_tokens_of_a_message_are_counted_once(run: Batch):
     assert len(counted) <= 3
 
 
-@pytest.mark.parametrize("size", [HEAD // 4, 2000, 700])
+@for_each("size", [HEAD // 4, 2000, 700])
 def test_a_head_cut_in_the_middle_is_no_error(case: Case, size: int):
     for name in PARTICULAR:
         assert registry.adapters.get(name).recognises(case.content[:size], "a") in (True, False)
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", seeds(1, 3))
 def test_torn_files_give_faults_with_a_line_and_never_another_error(case: Case, seed: int, tmp_path: Path):
     rng = random.Random(seed)
     path = tmp_path / case.name
