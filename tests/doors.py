@@ -64,7 +64,14 @@ class Cases(NamedTuple):
     def run(self, case: str) -> Path:
         """The events of one run."""
         lines = [line for line in self.ordered.read_text().splitlines() if json.loads(line)["source"] == case]
-        path = self.folder / f"{case}.jsonl"
+        return self._write(f"{case}.jsonl", lines)
+
+    def half(self, number: int) -> Path:
+        """Every second event, in any order."""
+        return self._write(f"half-{number}.jsonl", self.mixed.read_text().splitlines()[number::2])
+
+    def _write(self, name: str, lines: Iterable[str]) -> Path:
+        path = self.folder / name
         path.write_text("\n".join(lines))
         return path
 
@@ -100,7 +107,7 @@ def write_cases(folder: Path) -> Cases:
 
 
 def crowd() -> list[Line]:
-    """Forty accounts post one text again and again, among people who talk of other things."""
+    """Two hundred accounts post one text, each twice, among people who talk of other things."""
     rng, lines = random.Random(37), list[Line]()
     for seq in range(1200):
         is_copy = seq % 3 == 0
@@ -112,7 +119,7 @@ def crowd() -> list[Line]:
                 "at": (datetime(2026, 2, 1, tzinfo=UTC) + timedelta(minutes=seq)).isoformat(),
                 "source": "crowd",
                 "kind": "message",
-                "subject": f"account{seq // 3 % 40}" if is_copy else f"reader{rng.randrange(50)}",
+                "subject": f"account{seq // 3 % 200}" if is_copy else f"reader{rng.randrange(50)}",
                 "text": f"{SPAM} {seq}" if is_copy else f"Today I read about {topic} in the harbour.",
             }
         )
@@ -183,13 +190,14 @@ def chosen(names: Iterable[str]) -> list[str]:
 # --- doors ----------------------------------------------------------------------------------
 
 
-def analyzed(path: Path, names: Iterable[str], as_of: datetime) -> Rows:
-    """`ethogram analyze` of a file."""
-    return rows_of(told("analyze", str(path), "--json", "--as-of", as_of.isoformat(), *chosen(names)))
+def analyzed(names: Iterable[str], as_of: datetime, *events: str | Path) -> Rows:
+    """`ethogram analyze` of a file, or of what options name."""
+    how = ("--json", "--as-of", as_of.isoformat(), *chosen(names))
+    return rows_of(told("analyze", *map(str, events), *how))
 
 
 def imported(path: Path, store: Path, *options: str) -> Path:
-    """`ethogram store import` of a file into a new store."""
+    """`ethogram store import` of a file."""
     told("store", "import", str(path), "--store", str(store), "--json", *options)
     return store
 

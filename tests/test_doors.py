@@ -44,13 +44,13 @@ from ethogram.patterns.library import SHIPPED, Library, load_patterns
 SPOKEN = ("hook", "hook replay")
 KNOWN = [
     Known(
-        ("store", "store, again", "watch", "watch, again", "serve API", "serve store"),
+        ("store", "store, bit by bit", "watch", "watch, later", "serve API", "serve store"),
         "crowd",
         "copied_text",
-        ("evidence", "extra"),
-        6 * 40,
-        "analyze, and the report of a sweep, join the detections of one text into one with all evidence; "
-        "a store and a watch have one for each of the 40 accounts.",
+        ("evidence", "explanation", "extra"),
+        6 * 201,
+        "`analyze`, and the report of a sweep, join the detections of one text into one, which says what "
+        "the last knows; a store and a watch have one for each of the 200 accounts.",
     ),
     Known(
         ("sweep without texts",),
@@ -146,23 +146,28 @@ def cases(tmp_path_factory: pytest.TempPathFactory) -> Cases:
 def test_every_door_says_what_analyze_says(cases: Cases, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.chdir(tmp_path)
     names, now = cases.names, datetime.now(UTC)
-    then, later = (analyzed(cases.ordered, names, as_of) for as_of in (MOMENT, now))
-    fired = {row.pattern.partition(".")[0] for row in then.values()}
+    then, later = (analyzed(names, as_of, cases.ordered) for as_of in (MOMENT, now))
+    fired = {base_pattern(row.pattern) for row in then.values()}
     assert fired.issuperset(names), "a pattern of which nothing is found says nothing of the doors"
-    found = differences("analyze unsorted", then, analyzed(cases.mixed, names, MOMENT))
+
+    found = differences("analyze unsorted", then, analyzed(names, MOMENT, cases.mixed))
 
     store = imported(cases.mixed, tmp_path / "store.db", "--keep-text")
     joined = Path(shutil.copy(store, tmp_path / "joined.db"))
+    found += differences("analyze a store", then, analyzed(names, MOMENT, "--store", store))
     found += differences("sweep", then, swept(store, names, MOMENT))
     found += differences("store", then, stored(store))
-    swept(store, names, now)
-    found += differences("store, again", later, stored(store))
+    bit_by_bit = tmp_path / "bit_by_bit.db"
+    for half, as_of in enumerate((MOMENT, now)):
+        imported(cases.half(half), bit_by_bit, "--keep-text")
+        swept(bit_by_bit, names, as_of)
+    found += differences("store, bit by bit", later, stored(bit_by_bit))
     without_texts = imported(cases.mixed, tmp_path / "without_texts.db")
     found += differences("sweep without texts", then, swept(without_texts, names, MOMENT))
 
     # Alone, a combination does not report its parts.
     combinations = [path.stem for path in (SHIPPED / "combination").glob("*.yaml")]
-    alone = analyzed(cases.ordered, combinations, MOMENT)
+    alone = analyzed(combinations, MOMENT, cases.ordered)
     assert {base_pattern(row.pattern) for row in alone.values()} == set(combinations)
     found += differences("sweep", alone, swept(joined, combinations, MOMENT))
     found += differences("store", alone, stored(joined))
@@ -171,7 +176,7 @@ def test_every_door_says_what_analyze_says(cases: Cases, tmp_path: Path, monkeyp
 
     at_moment, at_now = watched(cases.ordered, cases.library, (MOMENT, now))
     found += differences("watch", then, at_moment)
-    found += differences("watch, again", later, at_now)
+    found += differences("watch, later", later, at_now)
 
     by_api, in_store = served(cases.mixed, tmp_path / "serve.db", names)
     found += differences("serve API", later, by_api)
@@ -200,7 +205,7 @@ def test_analyze_says_of_every_case_what_the_plain_reading_says(
 ):
     """An example with its own pattern and the parts of it, all others with every pattern."""
     monkeypatch.chdir(tmp_path)
-    reference = analyzed(cases.ordered, cases.names, MOMENT)
+    reference = analyzed(cases.names, MOMENT, cases.ordered)
     events: dict[str, list[Event]] = {}
     for event in read_events([str(cases.ordered)]).events:
         events.setdefault(event.source, []).append(event)
