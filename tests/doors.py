@@ -107,20 +107,25 @@ def write_cases(folder: Path) -> Cases:
 
 
 def crowd() -> list[Line]:
-    """Two hundred accounts post one text, each twice, among people who talk of other things."""
+    """Two hundred accounts post one text, each twice, one member presses, and others talk of other things."""
     rng, lines = random.Random(37), list[Line]()
     for seq in range(1200):
-        is_copy = seq % 3 == 0
         topic = f"{rng.choice(['boats', 'bees', 'bricks', 'birds'])} number {rng.randrange(10_000)}"
+        subject, text = f"reader{rng.randrange(50)}", f"Today I read about {topic} in the harbour."
+        if seq % 3 == 0:
+            subject, text = f"account{seq // 3 % 200}", f"{SPAM} {seq}"
+        elif seq % 60 == 1:
+            subject, text = "kim", ("Act now!", "You owe me.", "I see.", "You will regret it.")[seq // 60 % 4]
+        at = datetime(2026, 2, 1, tzinfo=UTC) + timedelta(minutes=seq)
         lines.append(
             {
                 "id": f"post-{seq}",
                 "seq": seq,
-                "at": (datetime(2026, 2, 1, tzinfo=UTC) + timedelta(minutes=seq)).isoformat(),
+                "at": at.isoformat(),
                 "source": "crowd",
                 "kind": "message",
-                "subject": f"account{seq // 3 % 200}" if is_copy else f"reader{rng.randrange(50)}",
-                "text": f"{SPAM} {seq}" if is_copy else f"Today I read about {topic} in the harbour.",
+                "subject": subject,
+                "text": text,
             }
         )
     return lines

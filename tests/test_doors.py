@@ -70,6 +70,14 @@ KNOWN = [
     ),
     Known(
         ("sweep without texts",),
+        "crowd",
+        "repeated_pressure",
+        ("lacking",),
+        1,
+        "A store without texts cannot measure pressure in words.",
+    ),
+    Known(
+        ("sweep without texts",),
         "darvo.5",
         "darvo",
         ("evidence", "severity"),
