@@ -61,10 +61,13 @@ class Cases(NamedTuple):
         """The names of all shipped patterns, whatever their status."""
         return sorted(self.library.files)
 
-    def run(self, case: str) -> Path:
-        """The events of one run."""
-        lines = [line for line in self.ordered.read_text().splitlines() if json.loads(line)["source"] == case]
-        return self._write(f"{case}.jsonl", lines)
+    def of(self, *names: str) -> Path:
+        """The events of the cases with these names, or of all examples of these patterns, in order."""
+        lines = self.ordered.read_text().splitlines()
+        cases = [json.loads(line)["source"] for line in lines]
+        chosen = {case for case in cases if case in names or case.rpartition(".")[0] in names}
+        some = [line for line, case in zip(lines, cases, strict=True) if case in chosen]
+        return self._write(f"{names[0]}.jsonl", some)
 
     def half(self, number: int) -> Path:
         """Every second event, in any order."""

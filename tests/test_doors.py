@@ -6,7 +6,6 @@ that is listed and occurs no more.
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -161,7 +160,6 @@ def test_every_door_says_what_analyze_says(cases: Cases, tmp_path: Path, monkeyp
     found = differences("analyze unsorted", then, analyzed(names, MOMENT, cases.mixed))
 
     store = imported(cases.mixed, tmp_path / "store.db", "--keep-text")
-    joined = Path(shutil.copy(store, tmp_path / "joined.db"))
     found += differences("analyze a store", then, analyzed(names, MOMENT, "--store", store))
     found += differences("sweep", then, swept(store, names, MOMENT))
     found += differences("store", then, stored(store))
@@ -175,12 +173,14 @@ def test_every_door_says_what_analyze_says(cases: Cases, tmp_path: Path, monkeyp
 
     # Alone, a combination does not report its parts.
     combinations = [path.stem for path in (SHIPPED / "combination").glob("*.yaml")]
-    alone = analyzed(combinations, MOMENT, cases.ordered)
+    path = cases.of(*combinations)
+    alone = analyzed(combinations, MOMENT, path)
     assert {base_pattern(row.pattern) for row in alone.values()} == set(combinations)
+    joined = imported(path, tmp_path / "joined.db", "--keep-text")
     found += differences("sweep", alone, swept(joined, combinations, MOMENT))
     found += differences("store", alone, stored(joined))
-    (of_parts,) = watched(cases.ordered, load_patterns(combinations), [MOMENT])
-    found += differences("watch", alone, of_parts)
+    (by_watch,) = watched(path, load_patterns(combinations), [MOMENT])
+    found += differences("watch", alone, by_watch)
 
     at_moment, at_now = watched(cases.ordered, cases.library, (MOMENT, now))
     found += differences("watch", then, at_moment)
@@ -193,7 +193,7 @@ def test_every_door_says_what_analyze_says(cases: Cases, tmp_path: Path, monkeyp
     hook = Hook(tmp_path)
     patterns = hook.watched()
     for case in RUNS:
-        path = cases.run(case)
+        path = cases.of(case)
         expected = {key: row for key, row in then.items() if row.case == case and row.pattern in patterns}
         messages, counts = hook.replay(path)
         found += differences("hook", expected, message_rows(case, hook.answer(path), expected))
