@@ -30,6 +30,7 @@ from ethogram.models import Event
 from ethogram.patterns.library import Library, load_patterns
 from run_makers import Script
 from service.conftest import running
+from waiting import wait_until
 
 MOMENT = datetime(2026, 4, 1, tzinfo=UTC)
 """After all events. An example with a moment of its own (`as_of`) is moved so that this is its moment."""
@@ -38,7 +39,6 @@ RUNS = ("demo.run", "run")
 SPAM = (
     "Join our wonderful group of friends today and bring everybody you know with you, there is room for all"
 )
-WAIT_SECONDS = 300
 FIELDS = ("id", "evidence", "severity", "explanation")
 
 Line = dict[str, Any]
@@ -257,10 +257,12 @@ def post(client: httpx.Client, lines: Iterable[str]) -> None:
 
 def wait_for_sweep(client: httpx.Client, before: int) -> None:
     """Return once more sweeps have ended than before."""
-    deadline = time.monotonic() + WAIT_SECONDS
-    while sweeps_done(client) <= before:
-        assert time.monotonic() < deadline, f"waited {WAIT_SECONDS} s for sweep {before + 1} of the service"
-        time.sleep(0.05)
+
+    def has_ended() -> bool:
+        time.sleep(0.2)  # each look is work for the service
+        return sweeps_done(client) > before
+
+    wait_until(has_ended, f"sweep {before + 1} of the service")
 
 
 def sweeps_done(client: httpx.Client) -> int:
