@@ -30,6 +30,7 @@ from ethogram.models import Event
 from ethogram.patterns.library import Library, load_patterns
 from run_makers import Script
 from service.conftest import running
+from waiting import wait_until
 
 MOMENT = datetime(2026, 4, 1, tzinfo=UTC)
 """After all events. An example with a moment of its own (`as_of`) is moved so that this is its moment."""
@@ -38,7 +39,6 @@ RUNS = ("demo.run", "run")
 SPAM = (
     "Join our wonderful group of friends today and bring everybody you know with you, there is room for all"
 )
-WAIT_SECONDS = 300
 FIELDS = ("id", "evidence", "severity", "explanation")
 
 Line = dict[str, Any]
@@ -61,10 +61,20 @@ class Cases(NamedTuple):
         """The names of all shipped patterns, whatever their status."""
         return sorted(self.library.files)
 
-    def run(self, case: str) -> Path:
-        """The events of one run."""
-        lines = [line for line in self.ordered.read_text().splitlines() if json.loads(line)["source"] == case]
-        path = self.folder / f"{case}.jsonl"
+    def of(self, *names: str) -> Path:
+        """The events of the cases with these names, or of all examples of these patterns, in order."""
+        lines = self.ordered.read_text().splitlines()
+        cases = [json.loads(line)["source"] for line in lines]
+        chosen = {case for case in cases if case in names or case.rpartition(".")[0] in names}
+        some = [line for line, case in zip(lines, cases, strict=True) if case in chosen]
+        return self._write(f"{names[0]}.jsonl", some)
+
+    def half(self, number: int) -> Path:
+        """Every second event, in any order."""
+        return self._write(f"half-{number}.jsonl", self.mixed.read_text().splitlines()[number::2])
+
+    def _write(self, name: str, lines: Iterable[str]) -> Path:
+        path = self.folder / name
         path.write_text("\n".join(lines))
         return path
 
@@ -100,20 +110,25 @@ def write_cases(folder: Path) -> Cases:
 
 
 def crowd() -> list[Line]:
-    """Forty accounts post one text again and again, among people who talk of other things."""
+    """Two hundred accounts post one text, each twice, one member presses, and others talk of other things."""
     rng, lines = random.Random(37), list[Line]()
     for seq in range(1200):
-        is_copy = seq % 3 == 0
         topic = f"{rng.choice(['boats', 'bees', 'bricks', 'birds'])} number {rng.randrange(10_000)}"
+        subject, text = f"reader{rng.randrange(50)}", f"Today I read about {topic} in the harbour."
+        if seq % 3 == 0:
+            subject, text = f"account{seq // 3 % 200}", f"{SPAM} {seq}"
+        elif seq % 60 == 1:
+            subject, text = "kim", ("Act now!", "You owe me.", "I see.", "You will regret it.")[seq // 60 % 4]
+        at = datetime(2026, 2, 1, tzinfo=UTC) + timedelta(minutes=seq)
         lines.append(
             {
                 "id": f"post-{seq}",
                 "seq": seq,
-                "at": (datetime(2026, 2, 1, tzinfo=UTC) + timedelta(minutes=seq)).isoformat(),
+                "at": at.isoformat(),
                 "source": "crowd",
                 "kind": "message",
-                "subject": f"account{seq // 3 % 40}" if is_copy else f"reader{rng.randrange(50)}",
-                "text": f"{SPAM} {seq}" if is_copy else f"Today I read about {topic} in the harbour.",
+                "subject": subject,
+                "text": text,
             }
         )
     return lines
@@ -183,13 +198,14 @@ def chosen(names: Iterable[str]) -> list[str]:
 # --- doors ----------------------------------------------------------------------------------
 
 
-def analyzed(path: Path, names: Iterable[str], as_of: datetime) -> Rows:
-    """`ethogram analyze` of a file."""
-    return rows_of(told("analyze", str(path), "--json", "--as-of", as_of.isoformat(), *chosen(names)))
+def analyzed(names: Iterable[str], as_of: datetime, *events: str | Path) -> Rows:
+    """`ethogram analyze` of a file, or of what options name."""
+    how = ("--json", "--as-of", as_of.isoformat(), *chosen(names))
+    return rows_of(told("analyze", *map(str, events), *how))
 
 
 def imported(path: Path, store: Path, *options: str) -> Path:
-    """`ethogram store import` of a file into a new store."""
+    """`ethogram store import` of a file."""
     told("store", "import", str(path), "--store", str(store), "--json", *options)
     return store
 
@@ -241,10 +257,12 @@ def post(client: httpx.Client, lines: Iterable[str]) -> None:
 
 def wait_for_sweep(client: httpx.Client, before: int) -> None:
     """Return once more sweeps have ended than before."""
-    deadline = time.monotonic() + WAIT_SECONDS
-    while sweeps_done(client) <= before:
-        assert time.monotonic() < deadline, f"waited {WAIT_SECONDS} s for sweep {before + 1} of the service"
-        time.sleep(0.05)
+
+    def has_ended() -> bool:
+        time.sleep(0.2)  # each look is work for the service
+        return sweeps_done(client) > before
+
+    wait_until(has_ended, f"sweep {before + 1} of the service")
 
 
 def sweeps_done(client: httpx.Client) -> int:

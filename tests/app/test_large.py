@@ -180,7 +180,10 @@ def told_by(args: list[str], capsys: pytest.CaptureFixture[str]) -> tuple[int, s
     return code, said.out, said.err
 
 
-OPTIONS: list[list[str]] = [[], ["--json"], ["--excerpts", "--insufficient"], ["--html", "page.html"]]
+OPTIONS: list[list[str]] = [
+    ["--json", "--excerpts", "--insufficient"],
+    ["--insufficient", "--html", "page.html"],
+]
 
 
 @pytest.mark.parametrize("options", OPTIONS)

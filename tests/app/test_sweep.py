@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 import pytest
 
@@ -410,27 +409,6 @@ def test_the_random_histories_are_not_dull(library):
         item.pattern for seed in range(12) for item in analyze(random_lines(random.Random(seed)), library)
     ]
     assert {*patterns} >= {"warm_then_cold", "hot_for_long", "gone_away", "heat_spreads"}
-
-
-def test_the_shipped_patterns_sweep_to_what_analyze_finds(tmp_path):
-    from ethogram.app.demo import examples
-    from ethogram.app.importing import Options, import_events
-
-    paths = [example.path for example in examples()]
-    as_of = datetime(2026, 4, 1, tzinfo=UTC)
-    library = load_patterns()
-    with open_store(str(tmp_path / "shipped.db"), create=True) as opened:
-        # Some patterns read texts.
-        import_events(opened, paths, at=as_of, options=Options(source=Settings().source, keep_text=True))
-        sweep(opened, library, as_of=as_of, clock=lambda: as_of)
-        kept = [
-            detection.to_dict()
-            for detection in opened.detections(parts=False)
-            if detection.status != "shadow"
-        ]
-    whole = analyze(Path(paths[0]).parent, library, as_of=as_of)
-    assert kept == [detection.to_dict() for detection in whole.detections]
-    assert len(kept) > 5
 
 
 # --- clocks ---------------------------------------------------------------------------------

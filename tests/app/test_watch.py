@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from ethogram import Event, Watch, analyze
+from ethogram import Event, Watch
 from ethogram.app.readings import names_used
 from ethogram.config import Settings
 from ethogram.errors import BadEvents, BadUsage, Conflict
@@ -72,12 +72,6 @@ def test_events_may_come_in_any_order_within_the_lateness(kind: str):
         assert live_rows(case, arrival=shuffled, lateness=lateness) == whole_rows(case), case
 
 
-def test_two_watches_of_the_same_say_the_same():
-    for seed in range(CASES):
-        case = random_case(seed)
-        assert live_rows(case) == live_rows(case)
-
-
 @lru_cache(maxsize=4)
 def library_events(count: int, subjects: int = 1, seed: int = 1, pace: int = 1) -> list[Event]:
     """Events that give every shipped pattern something to look at; the more pace, the further apart."""
@@ -112,15 +106,6 @@ def library_events(count: int, subjects: int = 1, seed: int = 1, pace: int = 1) 
 def told_by(watch: Watch, events: list[Event]) -> list[Detection]:
     record = [item for event in events for item in watch.observe(event)]
     return [*record, *watch.flush()]
-
-
-def test_the_whole_library_live_and_at_once():
-    library, events = load_patterns(any_status=True), library_events(400, subjects=4)
-    watch = Watch(library)
-    detections = told_by(watch, events)
-    live = last_rows([*detections, *watch.open()])
-    assert live == last_rows(analyze(events, library))
-    assert len({item["pattern"] for item in live}) > 5
 
 
 # --- what is told when ----------------------------------------------------------------------
