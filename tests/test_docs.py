@@ -276,6 +276,8 @@ def save(block: Block, folder: Path) -> None:
 def run_server(block: Block, line: str, folder: Path, environment: dict[str, str]) -> None:
     """Start a server, on a port that is free, wait until it answers, and stop it as Ctrl-C does."""
     where, lines = f"{block}: {line}", queue.Queue[str]()
+    program = Path(shutil.which("ethogram", path=environment["PATH"]) or "")
+    assert not (program.parent / "socket").exists(), f"{where}: a fork of the warm program hears no Ctrl-C"
     with subprocess.Popen(
         ["bash", "-c", f"exec {line} --port 0"],
         cwd=folder,
