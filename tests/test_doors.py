@@ -78,10 +78,10 @@ KNOWN = [
     ),
     Known(
         ("sweep without texts",),
-        "run",
+        "*run",
         "*",
         ("lacking",),
-        6,
+        9,
         "A store without texts keeps no commands, results and errors of agents.",
     ),
     Known(
@@ -115,7 +115,7 @@ KNOWN = [
         "loop",
         ("lacking",),
         2,
-        "The hook speaks after a result, and the calls of this example have none.",
+        "The hook speaks after a result, and what this example reads has none.",
     ),
     Known(
         SPOKEN,
@@ -125,15 +125,6 @@ KNOWN = [
         2,
         "The hook speaks once about one step: of the loop, though the same calls are an error too, which "
         "becomes critical later.",
-    ),
-    Known(
-        ("hook detections",),
-        "demo.run",
-        "",
-        ("extra",),
-        1,
-        "A hook measures the calls themselves: polls, which the readings of the example call progress, are a "
-        "loop to it.",
     ),
 ]
 
