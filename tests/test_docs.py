@@ -12,14 +12,18 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
+from urllib.error import URLError
 from urllib.request import urlopen
 
 import pytest
 from ruamel.yaml import YAML
 
 from demo_environment import demo_extras, make_environment
+from ethogram.app.demo import examples
 from ethogram.patterns.library import load_patterns
 from markdown_blocks import (
     ROOT,
@@ -163,6 +167,26 @@ def test_nothing_is_installed_from_an_index():
     assert [name for name, text in texts.items() if INDEX.search(text)] == []
 
 
+def test_a_line_on_an_example_with_scores_written_by_hand_says_so():
+    by_hand = "|".join(example.path.name for example in examples() if example.has_scores_by_hand)
+    assert by_hand
+    named = re.compile(rf"(examples|histories)/({by_hand})|^\$ ethogram (?!demo).*\bexamples(?![/\w.])")
+    unsaid = [
+        f"{name_of(page)}: {line}"
+        for page in pages()
+        for line in page.read_text(encoding="utf-8").splitlines()
+        # `chat` scores the text itself, and the scan reads nothing else.
+        if named.search(line)
+        and "written by hand" not in line
+        and not line.startswith(("$ ethogram chat ", "$ ethogram signals scan "))
+    ]
+    assert unsaid == []
+
+
+def test_the_readme_is_short():
+    assert len((ROOT / "README.md").read_text(encoding="utf-8").split()) <= 800
+
+
 def test_hardly_any_block_is_left_out():
     every = [item for page in pages() for item in blocks_of(page) if item.language in TESTED]
     skipped = [str(item) for item in every if item.is_skipped]
@@ -251,27 +275,42 @@ def save(block: Block, folder: Path) -> None:
 
 def run_server(block: Block, line: str, folder: Path, environment: dict[str, str]) -> None:
     """Start a server, on a port that is free, wait until it answers, and stop it as Ctrl-C does."""
-    command = ["bash", "-c", f"exec {line} --port 0"]
-    lines: queue.Queue[str] = queue.Queue()
+    where, lines = f"{block}: {line}", queue.Queue[str]()
+    program = Path(shutil.which("ethogram", path=environment["PATH"]) or "")
+    assert not (program.parent / "socket").exists(), f"{where}: a fork of the warm program hears no Ctrl-C"
     with subprocess.Popen(
-        command, cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        ["bash", "-c", f"exec {line} --port 0"],
+        cwd=folder,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
     ) as server:
         assert server.stdout is not None
-        reader = threading.Thread(target=lambda out: list(map(lines.put, out)), args=(server.stdout,))
-        reader.start()
+        out = server.stdout
+        threading.Thread(target=lambda: list(map(lines.put, out)), daemon=True).start()
         try:
             told = lines.get(timeout=SECONDS)
-            assert told.endswith("Ctrl-C stops it\n"), f"{block}: {line}\n{told}"
-            address = told.split()[2].rstrip(",")
-            with urlopen(f"{address}/", timeout=SECONDS) as answer:
-                assert answer.status == 200
+            assert told.endswith("Ctrl-C stops it\n"), f"{where}\n{told}"
+            assert answers(f"{told.split()[2].rstrip(',')}/"), f"{where}: no answer within {SECONDS} seconds"
             server.send_signal(signal.SIGINT)
-            assert server.wait(SECONDS) == 0, f"{block}: {line}: exit {server.returncode} after Ctrl-C"
+            assert server.wait(SECONDS) == 130, f"{where}: exit {server.returncode} after Ctrl-C"
         except queue.Empty:
-            raise AssertionError(f"{block}: {line}: said nothing within {SECONDS} seconds") from None
+            raise AssertionError(f"{where}: said nothing within {SECONDS} seconds") from None
         finally:
-            server.kill()
-            reader.join()
+            with suppress(ProcessLookupError):
+                os.killpg(server.pid, signal.SIGKILL)  # and what it started
+
+
+def answers(address: str) -> bool:
+    """Whether a page is there, asked until it is; what the server prints comes before it listens."""
+    end = time.monotonic() + SECONDS
+    while time.monotonic() < end:
+        with suppress(URLError), urlopen(address, timeout=SECONDS) as answer:
+            return bool(answer.status == 200)
+        time.sleep(0.05)
+    return False
 
 
 def run_shell(block: Block, folder: Path, environment: dict[str, str]) -> None:

@@ -122,7 +122,7 @@ KNOWN = [
         "loop",
         ("lacking",),
         2,
-        "The hook speaks after a result, and the calls of this example have none.",
+        "The hook speaks after a result, and what this example reads has none.",
     ),
     Known(
         SPOKEN,
