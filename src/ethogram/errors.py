@@ -10,6 +10,7 @@
     │       └── NotFound    a subject, source or detection that is not in the store
     ├── Conflict            one event id with two different contents (exit code 2)
     ├── MissingExtra        an optional package is not installed (exit code 2)
+    ├── StoreFailed         a store cannot be read or written now: locked, away, full, damaged (exit code 2)
     └── EvaluatorStopped    an evaluator cannot answer any question (exit code 2)
 
 A fault says where (file:line:column), what is wrong and what was expected.
@@ -132,6 +133,14 @@ class NotFound(BadUsage):
 
 class Conflict(EthogramError):
     """The same event id came twice with different content."""
+
+
+class StoreFailed(EthogramError):
+    """A store cannot be read or written now: it is locked, not reachable, full or damaged.
+
+    Whoever asked did nothing wrong and may ask again. The message names the store, so it is for those who
+    operate it: the service does not show it to clients.
+    """
 
 
 def install_command(extra: str) -> str:

@@ -133,10 +133,78 @@ def test_a_bad_turn_is_explained_and_does_not_count(
     assert say(client, "Hello!")["turn"] == 1
 
 
-def test_another_subject_is_another_conversation(client: httpx.Client) -> None:
-    say(client, "Hello!", subject="kim")
-    answer = client.post("/v1/chat/turns", json={"conversation": "c1", "text": "Hi", "subject": "ann"})
-    assert answer.status_code == 409
+def subjects(path: Path, count: int) -> dict[str, set[str]]:
+    """The conversations of the users in the store, once there are so many turns, each with its subjects."""
+    threads(path, count)
+    with open_store(str(path)) as store:
+        found: dict[str, set[str]] = {}
+        for event in store.events():
+            if event.attributes["role"] == "user":
+                found.setdefault(event.thread or "", set()).add(event.subject)
+    return found
+
+
+def test_another_subject_is_another_conversation_of_the_same_name(
+    client: httpx.Client, tmp_path: Path
+) -> None:
+    for text in RISING:
+        last = say(client, text, subject="kim")
+    assert last["mode"] != "SAFE"
+    ann = [say(client, text, subject="ann") for text in ("Hi", "Will it rain?")]
+    assert [(turn["conversation"], turn["turn"], turn["mode"]) for turn in ann] == [
+        ("c1", 1, "SAFE"),
+        ("c1", 2, "SAFE"),
+    ]
+    # Without a subject it is the one that was begun first.
+    assert say(client, "I see.", role="assistant")["turn"] == 6
+    assert say(client, "Thanks", subject="kim")["turn"] == 7
+    stored = subjects(tmp_path / "service.db", 9)
+    assert sorted(map(sorted, stored.values())) == [["ann"], ["kim"]]
+    assert stored["c1"] == {"kim"}
+
+
+def test_each_key_has_conversations_of_its_own(start: Start, tmp_path: Path) -> None:
+    with open_store(str(tmp_path / "service.db"), create=True) as store:
+        secrets = [new_key(store, name, "ingest", NOW)[1] for name in ("one", "two", "one")]
+    client = start(detects=False)
+
+    def turn(secret: str, text: str, **fields: Any) -> dict[str, Any]:
+        client.headers["x-api-key"] = secret
+        return say(client, text, **fields)
+
+    one, two, renewed = secrets
+    for text in RISING:
+        risen = turn(one, text, subject="kim")
+    assert risen["mode"] != "SAFE"
+    assert turn(two, "Hello!", subject="kim")["turn"] == 1
+    other = turn(two, "Hi.", role="assistant")
+    assert (other["turn"], other["mode"]) == (2, "SAFE")
+    assert turn(renewed, "Thanks", subject="kim")["turn"] == 6  # another key of the same name
+    assert sorted(map(len, threads(tmp_path / "service.db", 8).values())) == [2, 6]
+
+
+def test_who_names_the_session_of_another_is_not_stored_as_the_other(
+    client: httpx.Client, tmp_path: Path
+) -> None:
+    def ask(texts: list[str], call: str, who: str | None, **fields: Any) -> dict[str, Any]:
+        metadata = {} if who is None else {"user_api_key_end_user_id": who}
+        messages = [message for text in texts for message in (user(text), bot("It depends."))][:-1]
+        headers = {"x-litellm-session-id": "bob-7"}
+        return guard(client, messages, call, request_data=metadata, request_headers=headers, **fields)
+
+    refuse = {"additional_provider_specific_params": {"policy": ["SUSPECT=refuse"]}}
+    assert ask(RISING, "a", "bob", **refuse)["action"] == "BLOCKED"
+    for who, call in (("mallory", "b"), (None, "c")):
+        assert ask(["Hello there."], call, who, **refuse)["action"] == "NONE"
+        assert ask(["Hello there.", "Will it rain?"], f"{call}2", who, **refuse)["action"] == "NONE"
+    client.post("/v1/litellm/calls", json=[{**logged([user("Hm?")], "Yes.", "d", 1.0), "end_user": "eve"}])
+    stored = subjects(tmp_path / "service.db", 9 + 3 + 3 + 2)
+    assert stored["bob-7"] == {"bob"}
+    assert stored["abc"] == {"eve"}
+    others = {name: who for name, who in stored.items() if name not in ("bob-7", "abc")}
+    assert {"mallory"} in others.values()
+    assert len(others) == 2
+    assert all("bob" not in who for who in others.values())
 
 
 def test_a_body_that_is_no_json_is_refused(client: httpx.Client) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Awaitable, Callable
 from concurrent.futures import Future
 from datetime import UTC, datetime
@@ -15,9 +16,11 @@ from ethogram.app.chat.conversation import Conversation
 from ethogram.config import Settings
 from ethogram.errors import BadUsage
 from ethogram.service import chats as module
+from ethogram.service.chat_states import CHAT, HEAD
 from ethogram.service.chats import Chats
-from ethogram.store import open_store
-from ethogram.store.records import Added
+from ethogram.service.messages import ChatIdentity, chained, turns_of
+from ethogram.store import Store, open_store
+from ethogram.store.records import LITELLM, PROXY, Added
 from service.test_chat import RISING, bot, user
 
 NOW = datetime(2026, 1, 5, 12, tzinfo=UTC)
@@ -181,3 +184,78 @@ def test_a_store_of_pseudonyms_is_refused(tmp_path: Path) -> None:
         store.make_private(1)
         with pytest.raises(BadUsage, match="other names"):
             chats(store=store)
+
+
+def as_before(store: Store, identity: ChatIdentity, name: str, turns: list[Any]) -> None:
+    """Change the saved state of a conversation to what it was before conversations had an owner."""
+    data = store.load_state(CHAT, name)
+    assert data is not None
+    fields = json.loads(data)
+    del fields["owner"], fields["label"]
+    store.save_state(HEAD, fields["head"], None, NOW)
+    root = identity.earlier_root()
+    head = chained(root, turns_of(turns))[-1]
+    fields |= {"root": root.hex(), "head": head.hex()}
+    store.save_state(CHAT, name, json.dumps(fields).encode(), NOW, subject=fields["subject"])
+    store.save_state(HEAD, head.hex(), json.dumps(name).encode(), NOW)
+
+
+@pytest.mark.parametrize("subject", [None, "bob"])
+@pytest.mark.parametrize("name", [None, "c1"])
+def test_conversations_saved_before_they_had_an_owner_go_on(
+    tmp_path: Path, name: str | None, subject: str | None
+) -> None:
+    who = {"name": name, "subject": subject, "source": PROXY}
+
+    async def work() -> None:
+        with open_store(str(tmp_path / "c.db"), create=True) as store:
+            talks = chats(store=store)
+            first = await talks.follow(history(3), **who)
+            talks.close()
+            assert first is not None
+            as_before(store, ChatIdentity(None, PROXY, subject, name), first.chat.id, history(3))
+
+            talks = chats(store=store)
+            stranger = await talks.follow(history(4), **{**who, "subject": "eve"}, owner="one")
+            assert stranger is not None
+            assert stranger.chat.id != first.chat.id
+            for count in (4, 5):
+                place = await talks.follow(history(count), **who, owner="one")
+                assert place is not None
+                assert place.chat.id == first.chat.id
+                assert place.standing is not None
+                assert place.standing.turn == 2 * count - 1
+            talks.close()
+
+            talks = chats(store=store)
+            again = await talks.follow(history(6), **who, owner="one")
+            other = await talks.follow(history(6), **who, owner="two")
+            assert again is not None
+            assert other is not None
+            assert again.chat.id == first.chat.id
+            assert other.chat.id != first.chat.id
+            talks.close()
+
+    run(work)
+
+
+def test_ids_of_turns_are_apart_where_two_share_the_name_of_a_conversation(tmp_path: Path) -> None:
+    async def work() -> None:
+        lines: Lines = []
+        with open_store(str(tmp_path / "c.db"), create=True) as store:
+            talks = chats(lines, store=store)
+            owners, who = (None, "one", "two"), (None, "bob", "eve")
+            await asyncio.gather(
+                *(
+                    talks.follow(history(2), name="c1", subject=subject, source=source, owner=owner)
+                    for subject in who
+                    for source in (PROXY, LITELLM)
+                    for owner in owners
+                )
+            )
+            talks.close()
+        assert len(lines) == 3 * 2 * 3 * 3
+        assert len({line["id"] for line in lines}) == len(lines)
+        assert len({line["thread"] for line in lines}) == 3 * 2 * 3
+
+    run(work)

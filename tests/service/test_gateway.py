@@ -321,6 +321,45 @@ def test_a_restart_goes_on_where_it_was(begin: Begin, tmp_path: Path) -> None:
     assert [turn for turn, _ in threads(tmp_path / "chats.db", 6)[name]] == list("123456")
 
 
+def test_who_names_the_conversation_of_another_has_one_of_his_own(begin: Begin, tmp_path: Path) -> None:
+    path = tmp_path / "chats.db"
+    proxy = begin(store=str(path))
+    headers = {"X-Conversation-Id": "bob-7"}
+
+    def ask(text: str, **fields: Any) -> tuple[str, str]:
+        answer = proxy.ask([user(text)], headers=headers, **fields)  # the newest message alone
+        assert answer.headers["x-ethogram-conversation"] == "bob-7"  # nobody learns of another
+        return answer.headers["x-ethogram-mode"], answer.headers["x-ethogram-risk"]
+
+    for text in RISING:
+        risen = ask(text, user="mallory")
+    assert risen[0] != "SAFE"
+    assert ask("Hello!", user="bob")[0] == "SAFE"
+    assert ask("Hello!")[0] == "SAFE"
+    assert ask("Will it rain?", user="bob")[0] == "SAFE"
+    threads(path, 2 * (len(RISING) + 3))
+    with open_store(str(path)) as store:
+        told = {(event.thread, event.subject, event.text) for event in store.events()}
+        ids = [event.id for event in store.events()]
+    users = {(thread, subject) for thread, subject, _ in told if not str(subject).endswith("/assistant")}
+    assert len(users) == 3
+    assert ("bob-7", "mallory") in users
+    assert {subject for _, subject in users} > {"bob", "mallory"}
+    assert len(ids) == len(set(ids))
+
+
+def test_clients_with_two_keys_have_conversations_of_their_own(begin: Begin, tmp_path: Path) -> None:
+    path = tmp_path / "chats.db"
+    with open_store(str(path), create=True) as store:
+        keys = [new_key(store, name, "ingest", NOW)[1] for name in ("one", "two")]
+    serve = {"host": "0.0.0.0", "hosts": ("127.0.0.1",)}
+    proxy = begin(store=str(path), serve=serve)
+    for key in keys:
+        headers = {"X-Ethogram-Key": key, "X-Conversation-Id": "c1"}
+        proxy.ask([user("Hello!")], headers=headers, user="bob")
+    assert sorted(map(len, threads(path, 4).values())) == [2, 2]
+
+
 def test_the_users_of_two_subjects_are_apart(begin: Begin) -> None:
     proxy = begin()
     names = {

@@ -44,6 +44,16 @@ def test_every_metric_of_the_files_exists() -> None:
         assert bare <= names
 
 
+def test_series_of_alert_rules_begin_at_0() -> None:
+    text = Metrics("ethogram", ["loop"]).text().decode()
+    for series in (
+        'ethogram_pattern_detection_total{detected="true",pattern="loop",severity="critical"}',
+        'ethogram_sweeps_total{outcome="done"}',
+        'ethogram_sweeps_total{outcome="failed"}',
+    ):
+        assert f"{series} 0.0" in text
+
+
 def test_the_dashboard_has_the_three_panels() -> None:
     panels = {panel["title"] for panel in json.loads((FILES / "grafana.json").read_text())["panels"]}
     assert {"Pattern Detection Rate", "Pattern Confidence Distribution", "Top Detected Patterns"} <= panels
@@ -63,7 +73,7 @@ def test_a_real_prometheus_reads_the_metrics(start: Start, tmp_path: Path) -> No
     command = ["prometheus", f"--config.file={config}", storage, f"--web.listen-address=127.0.0.1:{port}"]
     server = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
-        query = 'ethogram_pattern_detection_total{detected="true",pattern="love_bombing"}'
+        query = 'ethogram_pattern_detection_total{detected="true",pattern="love_bombing",severity="high"}'
 
         def seen() -> bool:
             try:

@@ -76,7 +76,7 @@ def test_a_webhook_gets_each_change_signed_and_goes_on_after_a_restart(
 
 def shown(client: httpx.Client) -> str:
     text = client.get("/metrics").text
-    return text if 'detected="true"' in text else ""
+    return text if 'detected="true",pattern="love_bombing",severity="high"' in text else ""
 
 
 def test_metrics_count_checks_with_and_without_detections(start: Start) -> None:

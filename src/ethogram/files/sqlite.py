@@ -13,7 +13,7 @@ from contextlib import closing, contextmanager
 from functools import cache
 from typing import Any, NamedTuple
 
-from ..errors import BadUsage, EthogramError
+from ..errors import BadUsage, EthogramError, StoreFailed
 from .private import make_private_file
 
 KINDS = {
@@ -273,11 +273,14 @@ def check_columns(raw: sqlite3.Connection, schema: Schema) -> None:
 
 @contextmanager
 def named_errors(name: str | os.PathLike[str]) -> Iterator[None]:
-    """Turn errors of SQLite (locked, full, damaged) into an EthogramError that names the file."""
+    """Turn errors of SQLite (locked, full, damaged) into a StoreFailed that names the file."""
     try:
         yield
+    except UnicodeEncodeError as error:
+        # A value to look for or to write, which no row of the file is to blame for.
+        raise EthogramError(f"{name}: a text cannot be stored: {error.reason}") from error
     except (sqlite3.Error, *BAD_ROW) as error:
-        raise EthogramError(f"{name}: {explain(error)}") from error
+        raise StoreFailed(f"{name}: {explain(error)}") from error
 
 
 def explain(error: BaseException) -> str:

@@ -96,9 +96,10 @@ class Poster:
         url: str,
         headers: Mapping[str, str] | None = None,
         *,
+        attempts: int = ATTEMPTS,
         sleep: Callable[[float], None] = wait,
     ) -> None:
-        self.url, self._sleep = check_address(name, url, None, "URL"), sleep
+        self.url, self._attempts, self._sleep = check_address(name, url, None, "URL"), attempts, sleep
         self._headers = {"Content-Type": "application/json", "User-Agent": "ethogram", **(headers or {})}
         handlers: list[urllib.request.BaseHandler] = [_NoRedirects(), _Http(), _Https()]
         if self.is_local:
@@ -113,7 +114,7 @@ class Poster:
     def post(self, body: bytes, path: str = "", headers: Mapping[str, str] | None = None) -> Posted:
         """Deliver a body, again where that may help; reasons repeat nothing of it."""
         result = Posted(0, "")
-        for attempt in range(ATTEMPTS):
+        for attempt in range(self._attempts):
             if attempt:
                 self._sleep(float(attempt))
             every = {**self._headers, **(headers or {})}

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from time import sleep as wait
 from typing import Any
 
-from .posting import Poster
+from .posting import ATTEMPTS, Poster
 
 
 def signature(secret: bytes, body: bytes) -> str:
@@ -27,8 +27,15 @@ class Webhook:
     'https://example.org/hook'
     """
 
-    def __init__(self, url: str, *, secret: str = "", sleep: Callable[[float], None] = wait) -> None:
-        self._poster = Poster("--webhook", url, sleep=sleep)
+    def __init__(
+        self,
+        url: str,
+        *,
+        secret: str = "",
+        attempts: int = ATTEMPTS,
+        sleep: Callable[[float], None] = wait,
+    ) -> None:
+        self._poster = Poster("--webhook", url, attempts=attempts, sleep=sleep)
         self.url, self._secret = self._poster.url, secret.encode()
 
     def post(self, record: Mapping[str, Any]) -> str:

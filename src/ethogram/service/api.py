@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator, Mapping
 from datetime import datetime
+from itertools import chain
 from typing import Annotated, Any
 
 import msgspec
@@ -326,4 +327,7 @@ def export(service: Running, key: CanAdmin, source: Text = None, subject: Text =
         for event in service.store.events(chosen):
             yield msgspec.json.encode({"source": event.source, **event.to_dict()}) + b"\n"
 
-    return StreamingResponse(lines(), media_type="application/x-ndjson")
+    # The first line before the answer begins, so that a store that fails is no empty export.
+    rest = lines()
+    first = next(rest, b"")
+    return StreamingResponse(chain([first], rest), media_type="application/x-ndjson")

@@ -14,7 +14,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 
 from .. import __version__
-from ..errors import EthogramError
+from ..errors import EthogramError, StoreFailed
 from . import api, chat_routes, otlp, stream
 from .html import render
 from .openapi import describe
@@ -60,19 +60,19 @@ def create_app(service: Service) -> FastAPI:
         app.include_router(family.router)
 
     @app.get("/healthz", response_class=PlainTextResponse)
-    def healthy() -> str:
+    async def healthy() -> str:
         """Whether the process answers."""
         return "ok\n"
 
     @app.get("/readyz", response_class=PlainTextResponse)
     def ready() -> Response:
         """Whether events can be written and are looked at."""
-        if not service.sweeper.is_alive:
-            return error_response(503, "not_ready", "the sweeper is not running yet")
+        if faults := service.faults():
+            return error_response(503, "not_ready", "; ".join(faults))
         return PlainTextResponse("ready\n")
 
     @app.get("/metrics", response_class=PlainTextResponse)
-    def metrics(key: CanRead) -> Response:
+    async def metrics(key: CanRead) -> Response:
         """Counters for Prometheus."""
         service.metrics.waiting.set(service.writer.waiting)
         return Response(service.metrics.text(), media_type=CONTENT_TYPE_LATEST)
@@ -87,11 +87,16 @@ def create_app(service: Service) -> FastAPI:
         message = json.loads(bytes(answer.body))["error"]["message"]
         if message == HTTPStatus.NOT_FOUND.phrase:  # of an address that no route has
             message = f"There is no page at {request.url.path}."
-        words = {403: "Not allowed", 404: "Not found"}
+        words = {403: "Not allowed", 404: "Not found", 503: "Not available now"}
         heading = words.get(answer.status_code, "That did not work")
-        return render(request, "error.html", status=answer.status_code, heading=heading, message=message)
+        page = render(request, "error.html", status=answer.status_code, heading=heading, message=message)
+        if (seconds := answer.headers.get("retry-after")) is not None:
+            page.headers["Retry-After"] = seconds
+        return page
 
     async def failed(request: Request, error: Exception) -> Response:
+        if isinstance(error, StoreFailed):
+            service.store_failed(error)
         return shown(request, explain(error))
 
     async def invalid(request: Request, error: Exception) -> Response:

@@ -58,7 +58,7 @@ class ChatDesk:
         if service.store.private() is None:
             self._chats = Chats(service.settings, store=service.store, emit=self._write, clock=service.now)
             threading.Thread(target=self._warm, name="warm", daemon=True).start()
-        self._calls: OrderedDict[str, Call] = OrderedDict()
+        self._calls: OrderedDict[tuple[str | None, str], Call] = OrderedDict()
 
     def _warm(self) -> None:
         self.chats.warm()
@@ -70,14 +70,14 @@ class ChatDesk:
         received = service.intake.collect(records, service.writer.kinds, source=TALKS, now=now)
         return service.writer.submit(received, now)
 
-    def note_call(self, name: str, place: Place) -> None:
+    def note_call(self, key: ApiKey | None, name: str, place: Place) -> None:
         """Remember where a call left its conversation: its answer comes without the messages."""
-        self._calls[name] = Call(place)
+        self._calls[owner_of(key), name] = Call(place)
         while len(self._calls) > MOST_CALLS:
             self._calls.popitem(last=False)[1].stop()
 
-    def call(self, name: str) -> Call | None:
-        return self._calls.get(name)
+    def call(self, key: ApiKey | None, name: str) -> Call | None:
+        return self._calls.get((owner_of(key), name))
 
     def hear(self, call: Call, text: str, tools: Any) -> None:
         """Take the answer of a call, which is told again and again while it streams."""
@@ -110,6 +110,11 @@ class ChatDesk:
     def close(self) -> None:
         if self._chats is not None:
             self._chats.close()
+
+
+def owner_of(key: ApiKey | None) -> str | None:
+    """Whose conversations a request is about: those of all keys of one name are the same."""
+    return None if key is None else key.name
 
 
 def desk_of(request: Request) -> ChatDesk:
@@ -168,6 +173,7 @@ async def add_turn(request: Request, desk: Desk, key: CanIngest) -> Response:
         role_of(fields.get("role", "user")),
         text,
         subject=fields.get("subject"),
+        owner=owner_of(key),
         at=when,
     )
     return json_response(turn.to_dict())
@@ -190,7 +196,7 @@ async def guard_call(request: Request, desk: Desk, key: CanIngest) -> Response:
     call = text_at(fields, "litellm_call_id") or ""
     texts = [text for text in as_list(fields.get("texts")) if isinstance(text, str)]
     if text_at(fields, "input_type") == "response":
-        if (known := desk.call(call)) is not None:
+        if (known := desk.call(key, call)) is not None:
             desk.hear(known, "\n".join(texts), fields.get("tool_calls"))
         return json_response({"action": "NONE"})
     messages = as_list(fields.get("structured_messages")) or [
@@ -202,11 +208,12 @@ async def guard_call(request: Request, desk: Desk, key: CanIngest) -> Response:
         name=_session(as_dict(fields.get("request_headers"))),
         source=LITELLM,
         subject=text_at(metadata, "user_api_key_end_user_id"),
+        owner=owner_of(key),
     )
     if place is None or place.standing is None:
         return json_response({"action": "NONE"})
     if call:
-        desk.note_call(call, place)
+        desk.note_call(key, call, place)
     if policy.action(place.standing.mode) != "refuse":
         return json_response({"action": "NONE"})
     return json_response({"action": "BLOCKED", "blocked_reason": sentence_of(place.standing)})
@@ -221,9 +228,9 @@ async def add_calls(request: Request, desk: Desk, key: CanIngest) -> Response:
     taken = 0
     for call in calls:
         # The guardrail may have seen it already, under a name that is not told here.
-        known = desk.call(text_at(call, "litellm_call_id") or "")
+        known = desk.call(key, text_at(call, "litellm_call_id") or "")
         if known is None:
-            place = await _follow_logged(desk.chats, call)
+            place = await _follow_logged(desk.chats, call, owner_of(key))
             if place is None:
                 continue
             known = Call(place)
@@ -236,7 +243,7 @@ async def add_calls(request: Request, desk: Desk, key: CanIngest) -> Response:
     return json_response({"calls": len(calls), "taken": taken})
 
 
-async def _follow_logged(chats: Chats, call: dict[str, Any]) -> Place | None:
+async def _follow_logged(chats: Chats, call: dict[str, Any], owner: str | None) -> Place | None:
     metadata = as_dict(call.get("metadata"))
     headers = as_dict(as_dict(metadata.get("requester_metadata")).get("headers"))
     return await chats.follow(
@@ -245,6 +252,7 @@ async def _follow_logged(chats: Chats, call: dict[str, Any]) -> Place | None:
         fallback=text_at(call, "trace_id"),
         source=LITELLM,
         subject=text_at(call, "end_user") or text_at(metadata, "user_api_key_end_user_id"),
+        owner=owner,
         at=_time(call, "startTime"),
     )
 

@@ -13,11 +13,10 @@ import msgspec
 
 from ..chat.conversation import Talk, talk_from_json, talk_to_json
 from ..chat.records import MODES
-from ..errors import EthogramError
 from ..fields import Count, Name, Ratio, RecordStruct, Role, one_of
 from ..models.slotted import dataclass, field
 from ..store.records import TALKS, Store
-from .state import log
+from .health import Outage
 
 CHAT, HEAD = "chat", "chat_head"
 """States in a store: a conversation by its id; the id by the hash of all its messages."""
@@ -55,6 +54,12 @@ class Chat:
     keys: deque[bytes] = field(default_factory=deque)
     tail: deque[bytes] = field(default_factory=lambda: deque(maxlen=TAIL))
     source: str = TALKS
+    owner: str | None = None
+    """The name of the API key that told it; None without keys."""
+    is_unclaimed: bool = False
+    """Whether a version that knew no owners saved it: whoever else fits goes on with it."""
+    label: str = ""
+    """What its program calls it, where its id in the store had to be another."""
     branches: int = 0
     saved_head: bytes | None = None
     saved_turns: int = 0
@@ -80,6 +85,7 @@ class ChatSaver:
         self._saving = threading.Lock()
         self._closing = False
         self._stopped = threading.Event()
+        self._outage = Outage("saving conversations")
         self._thread = threading.Thread(target=self._run, name="chats", daemon=True)
         self._thread.start()
 
@@ -126,6 +132,8 @@ class ChatSaver:
         standing = msgspec.convert(fields["standing"], ChatTurn)
         chat = Chat(name, fields["subject"], root, head, standing.turn)
         chat.source, chat.branches = fields["source"], fields["branches"]
+        chat.owner, chat.is_unclaimed = fields.get("owner"), "owner" not in fields
+        chat.label = fields.get("label", "")
         chat.tail.extend(map(bytes.fromhex, fields["tail"]))
         chat.keys.append(head)
         chat.saved_head, chat.saved_turns = head, standing.turn
@@ -145,14 +153,18 @@ class ChatSaver:
             for saved in waiting:
                 try:
                     self._save(saved)
-                except EthogramError as error:
-                    log.error("a conversation was not saved: %s", error)
+                except Exception as error:
+                    self._outage.failed(error)
+                else:
+                    self._outage.ended()
 
     def _save(self, saved: Saved) -> None:
         store, chat, now = self._store, saved.chat, self._clock()
         data = {
             "subject": chat.subject,
             "source": chat.source,
+            "owner": chat.owner,
+            "label": chat.label,
             "root": chat.root.hex(),
             "head": saved.head.hex(),
             "branches": chat.branches,

@@ -18,13 +18,13 @@ from ..app.chat.conversation import name_of, role_of
 from ..chat.conversation import Talk, follow, start
 from ..chat.records import Mode, Outcome
 from ..config import Settings
-from ..errors import BadUsage, Conflict
+from ..errors import BadUsage
 from ..models.limits import Limits
 from ..models.slotted import dataclass
 from ..signals.chat import meaning_of, tuning_of, values_of
 from ..store.records import TALKS, Store
 from .chat_states import Chat, ChatSaver, ChatTurn, Saved
-from .messages import Turn, chained, root_of, turn_of, turns_of
+from .messages import ChatIdentity, Turn, chained, turn_of, turns_of
 from .turn_log import Emit, TurnLog, event_lines
 
 MOST_CHATS = 2_000
@@ -97,7 +97,7 @@ class Chats:
         self._emit, self._clock, self._most = emit, clock, most
         self._nodes: dict[bytes, Node] = {}
         self._chats: OrderedDict[str, Chat] = OrderedDict()
-        self._locks: dict[str, tuple[asyncio.Lock, list[None]]] = {}
+        self._locks: dict[tuple[str | None, str], tuple[asyncio.Lock, list[None]]] = {}
         self._log = None if emit is None else TurnLog(emit)
 
     def __len__(self) -> int:
@@ -115,19 +115,20 @@ class Chats:
         fallback: str | None = None,
         subject: str | None = None,
         source: str = TALKS,
+        owner: str | None = None,
         at: datetime | None = None,
     ) -> Place | None:
         """Where the conversation of these messages stands; None where they hold no turn.
 
         `name` is the conversation's id; without it the longest known beginning decides, and a new one is
-        called `fallback` and its events are of this source. What is known already does not count again.
+        called `fallback`. What is known already does not count again. The same name or messages of another
+        subject, source or owner (the name of an API key) are another conversation.
         """
-        name, subject = _id_of(name), _named(subject, "subject")
-        turns, root = turns_of(messages), root_of(name, None if name else subject)
+        identity = ChatIdentity(owner, source, _named(subject, "subject"), _id_of(name))
+        turns, root = turns_of(messages), identity.root()
         if not turns:
             return None
-        keys = chained(root, turns)
-        known = await self._longest_known(keys)
+        keys, known = await self._longest_known(identity, turns)
         if known == len(keys):
             node = self._nodes[keys[-1]]
             self._touch(node.chat)
@@ -139,10 +140,12 @@ class Chats:
             if talk is None:
                 talk = await self._again(turns[:known])
         else:
-            if name is None:
-                chat = self._new_chat(_id_of(fallback), root, subject, source)
+            if identity.name is None:
+                if (called := _id_of(fallback)) is not None:
+                    await self._load(called)  # then it is taken
+                chat = self._new_chat(called, root, identity)
             else:
-                chat = await self._by_id(name, root, subject, source)
+                chat = await self._by_id(identity)
             if chat.turns:
                 return await self._go_on(chat, turns, at)
             talk, parent, new = start(), root, new[-MOST_AGAIN:]
@@ -168,21 +171,20 @@ class Chats:
         text: str,
         *,
         subject: str | None = None,
+        owner: str | None = None,
         at: datetime | None = None,
     ) -> ChatTurn:
-        """Where a conversation stands after one more turn, which is in the store once this returns."""
+        """Where a conversation stands after one more turn, which is in the store once this returns.
+
+        Without a subject it is the conversation that this owner began under the name, whoever its subject is.
+        """
         name, who, subject = name_of(name, "conversation"), role_of(role), _named(subject, "subject")
-        _id_of(name)
-        lock, users = self._locks.setdefault(name, (asyncio.Lock(), []))
+        identity = ChatIdentity(owner, TALKS, subject, _id_of(name))
+        lock, users = self._locks.setdefault((owner, name), (asyncio.Lock(), []))
         users.append(None)
         try:
             async with lock:
-                chat = await self._by_id(name, root_of(name, None), subject)
-                if subject is not None and chat.subject != subject:
-                    raise Conflict(
-                        f"the conversation {name!r:.80} is of the subject {chat.subject!r:.80}: "
-                        "expected another id"
-                    )
+                chat = await self._by_id(identity, any_subject=subject is None)
                 talk = self._talk_of(chat)
                 turn = turn_of(who, text)
                 steps = await self._steps(talk, [turn], chained(chat.head, [turn]), at)
@@ -195,7 +197,7 @@ class Chats:
         finally:
             users.pop()
             if not users:
-                self._locks.pop(name, None)
+                self._locks.pop((owner, name), None)
         assert place.standing is not None
         return place.standing
 
@@ -219,25 +221,46 @@ class Chats:
 
     # Which conversation.
 
-    async def _longest_known(self, keys: Sequence[bytes]) -> int:
-        """How many messages, from the first, are known."""
+    async def _longest_known(self, identity: ChatIdentity, turns: Sequence[Turn]) -> tuple[list[bytes], int]:
+        """The keys of the messages, and how many of them, from the first, are known."""
+        keys = chained(identity.root(), turns)
+        if (known := self._known_here(keys, identity)) or self._saver is None:
+            return keys, known
+        # Conversations that were saved before they had an owner are hashed otherwise.
+        earlier = chained(identity.earlier_root(), turns)
+        if known := self._known_here(earlier, identity):
+            return earlier, known
+        for some in (keys, earlier):
+            if known := await self._known_in_store(self._saver, some, identity):
+                return some, known
+        return keys, 0
+
+    def _known_here(self, keys: Sequence[bytes], identity: ChatIdentity) -> int:
         for count in range(len(keys), 0, -1):
-            if keys[count - 1] in self._nodes:
-                return count
-        if self._saver is None:
-            return 0
-        for count in range(len(keys), max(0, len(keys) - LOOK_BACK), -1):
-            key = keys[count - 1]
-            name = await asyncio.to_thread(self._saver.name_at, key)
-            if name is not None and await self._load(name) is not None and key in self._nodes:
+            node = self._nodes.get(keys[count - 1])
+            if node is not None and _claim(node.chat, identity):
                 return count
         return 0
 
-    async def _by_id(self, name: str, root: bytes, subject: str | None, source: str = TALKS) -> Chat:
-        chat = self._chats.get(name) or await self._load(name)
-        chat = chat or self._chats.get(name) or self._new_chat(name, root, subject, source)
-        self._touch(chat)
-        return chat
+    async def _known_in_store(self, saver: ChatSaver, keys: Sequence[bytes], identity: ChatIdentity) -> int:
+        for count in range(len(keys), max(0, len(keys) - LOOK_BACK), -1):
+            name = await asyncio.to_thread(saver.name_at, keys[count - 1])
+            if name is not None and await self._load(name) is not None:
+                node = self._nodes.get(keys[count - 1])
+                if node is not None and _claim(node.chat, identity):
+                    return count
+        return 0
+
+    async def _by_id(self, identity: ChatIdentity, *, any_subject: bool = False) -> Chat:
+        """The named conversation, which may be new; `any_subject`: whoever its subject is."""
+        for name in identity.ids():
+            chat = self._chats.get(name) or await self._load(name) or self._chats.get(name)
+            if chat is None:
+                return self._new_chat(name, identity.root(), identity)
+            if _claim(chat, identity, any_subject=any_subject):
+                self._touch(chat)
+                return chat
+        return self._new_chat(None, identity.root(), identity)
 
     async def _load(self, name: str) -> Chat | None:
         """The conversation of an id as the store has it; None where it has none."""
@@ -259,16 +282,18 @@ class Chats:
             chat.branches += 1
             if (name := f"{chat.id}~{chat.branches + 1}") not in self._chats:
                 break
-        own = chat.subject == f"{chat.id}/user"
-        branch = self._new_chat(name, chat.root, None if own else chat.subject, chat.source)
+        label = f"{chat.label}~{chat.branches + 1}" if chat.label else None
+        identity = ChatIdentity(chat.owner, chat.source, _told_subject(chat), label)
+        branch = self._new_chat(name, chat.root, identity)
         if (node := self._nodes.get(key)) is not None:
             branch.turns = node.standing.turn
         return branch
 
-    def _new_chat(self, name: str | None, root: bytes, subject: str | None, source: str) -> Chat:
+    def _new_chat(self, name: str | None, root: bytes, identity: ChatIdentity) -> Chat:
         if name is None or name in self._chats:
             name = uuid.uuid4().hex
-        chat = Chat(name, subject or f"{name}/user", root, root, source=source)
+        chat = Chat(name, identity.subject or f"{name}/user", root, root, source=identity.source)
+        chat.owner, chat.label = identity.owner, identity.name or ""
         self._chats[name] = chat
         while len(self._chats) > self._most:
             self._drop(next(iter(self._chats.values())))
@@ -375,12 +400,25 @@ def _id_of(value: str | None) -> str | None:
     return name
 
 
+def _told_subject(chat: Chat) -> str | None:
+    return None if chat.subject == f"{chat.id}/user" else chat.subject
+
+
+def _claim(chat: Chat, identity: ChatIdentity, *, any_subject: bool = False) -> bool:
+    """Whether a conversation is the one of an identity; one without an owner has it from then on."""
+    if not (chat.source == identity.source and (chat.is_unclaimed or chat.owner == identity.owner)):
+        return False
+    if not any_subject and _told_subject(chat) != identity.subject:
+        return False
+    chat.owner, chat.is_unclaimed = identity.owner, False
+    return True
+
+
 def _standing(chat: Chat, step: Step) -> ChatTurn:
     outcome = step.outcome
     strongest = sorted(
         (signal for signal in outcome.signals if signal.adds > 0), key=lambda signal: -signal.adds
     )
     reasons = tuple(f"{signal.name}: {signal.reason}" for signal in strongest[:REASONS])
-    return ChatTurn(
-        chat.id, chat.turns, step.turn.role, round(outcome.risk, 6), Mode(outcome.mode).name, reasons
-    )
+    name, mode = chat.label or chat.id, Mode(outcome.mode).name
+    return ChatTurn(name, chat.turns, step.turn.role, round(outcome.risk, 6), mode, reasons)

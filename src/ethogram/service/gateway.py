@@ -139,8 +139,17 @@ class Gateway:
         await asyncio.to_thread(self.close)
         await send({"type": "lifespan.shutdown.complete"})
 
-    def check(self, scope: Scope) -> None:
-        """Refused where a request is for another host, from another site, without a key or for a bad path."""
+    async def refresh_keys(self) -> None:
+        """Read the keys again where they are stale, while other requests go on."""
+        if self._keys is not None and not self._options.serve.is_local and self._keys.is_stale:
+            await asyncio.to_thread(self._keys.refresh)
+
+    def check(self, scope: Scope) -> str | None:
+        """The name of the client's key; None where none is needed.
+
+        Refused where a request is for another host, from another site, without a key or for a bad path.
+        """
+        owner = None
         serve = self._options.serve
         request = Request(scope)
         check_request(request, serve)
@@ -149,10 +158,12 @@ class Gateway:
             key = self._keys.find(secret) if self._keys is not None and secret else None
             if key is None or "ingest" not in ROLES[key.role]:
                 raise Refused(401, "no_key", "expected an API key of ethogram in the header x-ethogram-key")
+            owner = key.name
         path = unquote_to_bytes(scope["raw_path"])
         parts = path.split(b"/")
         if not path.startswith(b"/") or b"\\" in path or b".." in parts or b"." in parts or b"//" in path:
             raise Refused(400, "bad_path", "invalid path: expected no empty parts, dots or backslashes")
+        return owner
 
     @property
     def options(self) -> ProxyOptions:
@@ -171,11 +182,13 @@ class Gateway:
         target = scope["raw_path"] + (b"?" + query if query else b"")
         return await self._upstream.send(scope["method"], target, headers, body)
 
-    async def score(self, api: str, fields: dict[str, Any], name: str | None) -> Place | None:
+    async def score(
+        self, api: str, fields: dict[str, Any], name: str | None, owner: str | None
+    ) -> Place | None:
         """Where the conversation of a request stands; None where it holds no turn."""
         subject, messages = subject_of(api, fields), messages_of(api, fields)
         async with asyncio.timeout(self._options.deadline):
-            return await self.chats.follow(messages, name=name, subject=subject, source=PROXY)
+            return await self.chats.follow(messages, name=name, subject=subject, source=PROXY, owner=owner)
 
     def later(self, work: Awaitable[Any]) -> None:
         """Do something behind the response."""
@@ -211,10 +224,12 @@ class Exchange:
         self._is_unscored = is_post and path in NOT_SCORED_PATHS
         self._is_gone = self._is_begun = False
         self._connection: Connection | None = None
+        self._owner: str | None = None
 
     async def run(self) -> None:
         try:
-            self._gateway.check(self._scope)
+            await self._gateway.refresh_keys()
+            self._owner = self._gateway.check(self._scope)
             if len(self._header(CONVERSATION) or "") > LONGEST_ID:
                 limit = f"invalid X-Conversation-Id: expected at most {LONGEST_ID} characters"
                 raise Refused(400, "bad_conversation", limit)
@@ -254,7 +269,7 @@ class Exchange:
     async def _chat(self, api: str, body: bytes) -> None:
         try:
             fields, name = self._fields(body), self._header(CONVERSATION)
-            score = partial(self._gateway.score, api, fields, name)
+            score = partial(self._gateway.score, api, fields, name, self._owner)
             if self._options.policy.is_passive:
                 # Both at once: what is measured only goes into the headers.
                 await self._pass_on(body, score=score)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import secrets
+import threading
 import time
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Annotated, Any
 
-from ..errors import BadUsage, did_you_mean
+from ..errors import BadUsage, StoreFailed, did_you_mean
 from ..fields import Count, Name, RecordStruct, one_of
 from ..models import format_time, parse_time
 from ..store.records import Store
@@ -90,18 +91,24 @@ class KeyRing:
     def __init__(self, store: Store) -> None:
         self._store = store
         self._read = 0.0
+        self._lock = threading.Lock()
         self._by_hash: dict[str, ApiKey] = {}
         self._spent: dict[str, tuple[float, float]] = {}
         """Key to the requests it may still make, and when that was counted."""
 
     @property
+    def is_stale(self) -> bool:
+        """Whether the keys are to be read again."""
+        return not self._read or time.monotonic() - self._read >= FRESH
+
+    @property
     def is_empty(self) -> bool:
-        self._refresh()
+        self.refresh()
         return not self._by_hash
 
     def find(self, secret: str) -> ApiKey | None:
         """The key of a secret; None where there is none."""
-        self._refresh()
+        self.refresh()
         return self._by_hash.get(_hash(secret))
 
     def takes(self, key: ApiKey) -> bool:
@@ -114,8 +121,17 @@ class KeyRing:
         self._spent[key.id] = (left - 1 if left >= 1 else left, now)
         return left >= 1
 
-    def _refresh(self) -> None:
-        if self._read and time.monotonic() - self._read < FRESH:
+    def refresh(self) -> None:
+        """Read the keys again where they are stale. While the store fails, those that were read last stay."""
+        # Where another thread reads them, only who has none yet waits for it.
+        if not self.is_stale or not self._lock.acquire(blocking=not self._read):
             return
-        self._by_hash = {item["hash"]: _key_of(key, item) for key, item in self._store.notes(NOTE).items()}
+        try:
+            notes = self._store.notes(NOTE)
+            self._by_hash = {item["hash"]: _key_of(key, item) for key, item in notes.items()}
+        except StoreFailed:
+            if not self._read:
+                raise
+        finally:
+            self._lock.release()
         self._read = time.monotonic()

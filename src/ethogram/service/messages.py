@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from collections.abc import Iterable, Sequence
 from hashlib import blake2b
@@ -52,6 +53,40 @@ def chained(root: bytes, turns: Sequence[Turn]) -> list[bytes]:
     return keys
 
 
-def root_of(name: str | None, subject: str | None) -> bytes:
-    """What a first message is hashed with: conversations of two names or subjects are never one."""
-    return blake2b(json.dumps([name, subject]).encode(), digest_size=16).digest()
+class ChatIdentity(NamedTuple):
+    """What makes a conversation one's own: another in any of these is another conversation."""
+
+    owner: str | None
+    """The name of the API key that told it; None without keys."""
+    source: str
+    subject: str | None
+    """None where nobody said who speaks to the assistant."""
+    name: str | None
+    """Its id as the program calls it; None where its messages alone tell it from others."""
+
+    def root(self) -> bytes:
+        """What the first message is hashed with."""
+        return _digest(list(self))
+
+    def earlier_root(self) -> bytes:
+        """What it was hashed with before conversations had an owner."""
+        return _digest([self.name, None if self.name else self.subject])
+
+    def ids(self) -> list[str]:
+        """Ids for a named conversation in the store: it has the first that is free or its own.
+
+        >>> bob, eve = (ChatIdentity(None, "proxy", subject, "c1") for subject in ("bob", "eve"))
+        >>> bob.ids()[0], bob.ids()[1] == eve.ids()[1], bob.ids()[2] == eve.ids()[2]
+        ('c1', True, False)
+        """
+        owned, own = [self.owner, self.source], [self.owner, self.source, self.subject]
+        return [self.name or "", f"{self.name}@{_short(owned)}", f"{self.name}@{_short(own)}"]
+
+
+def _digest(parts: Sequence[str | None]) -> bytes:
+    return blake2b(json.dumps(parts).encode(), digest_size=16).digest()
+
+
+def _short(parts: Sequence[str | None]) -> str:
+    """Ten letters for a name; 60 bits, so that nobody finds other parts with the same."""
+    return base64.urlsafe_b64encode(_digest(parts)).decode()[:10]

@@ -11,6 +11,9 @@ from ..store.records import Change
 
 DETECTED = ("new", "risen", "found again")
 """Changes that are a detection; the others end or withdraw one."""
+SWEEPS = ("done", "failed")
+PARTS = ("requests", "sweeps", "publication", "delivery")
+"""What may fail and go on: answering requests, looking for something new, telling it, delivering it."""
 LATENCIES = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)
 
 
@@ -23,6 +26,9 @@ class Metrics:
 
         def counter(name: str, what: str, *labels: str) -> Counter:
             return Counter(f"{prefix}_{name}", what, labels, registry=registry)
+
+        def gauge(name: str, what: str, *labels: str) -> Gauge:
+            return Gauge(f"{prefix}_{name}", what, labels, registry=registry)
 
         self.checks = counter(
             "pattern_detection",
@@ -41,8 +47,23 @@ class Metrics:
         self.evaluations = counter("evaluations", "Messages scored by an evaluator.")
         self.cost = counter("evaluation_cost_dollars", "What evaluators cost, where a price is known.")
         self.sweeps = counter("sweeps", "Looks for something new, by outcome.", "outcome")
+        self.last_sweep = gauge(
+            "last_sweep_timestamp_seconds", "When the last look was done that did not fail."
+        )
+        self.failures = counter(
+            "failures", "Failures that the service goes on after, by the part that failed.", "part"
+        )
+        self.deliveries = counter(
+            "deliveries", "Deliveries of changes, by receiver and outcome.", "receiver", "outcome"
+        )
+        self.undelivered = gauge(
+            "undelivered_changes", "Changes that wait for a receiver which did not take them.", "receiver"
+        )
+        self.oldest_undelivered = gauge(
+            "oldest_undelivered_seconds", "Seconds that the oldest of them has waited.", "receiver"
+        )
         self.refused = counter("refused_requests", "Requests that were refused, by code.", "code")
-        self.waiting = Gauge(f"{prefix}_waiting_events", "Events that wait to be written.", registry=registry)
+        self.waiting = gauge("waiting_events", "Events that wait to be written.")
         self.sweep_seconds = Histogram(
             f"{prefix}_sweep_seconds", "How long a look for something new took.", registry=registry
         )
@@ -53,6 +74,14 @@ class Metrics:
             buckets=LATENCIES,
             registry=registry,
         )
+
+        # From 0, so that an alert rule sees the first increase too.
+        for pattern in self._patterns:
+            self.checks.labels(pattern, "true", "critical")
+        for outcome in SWEEPS:
+            self.sweeps.labels(outcome)
+        for part in PARTS:
+            self.failures.labels(part)
 
     def count_changes(self, changes: Iterable[Change]) -> Tally[str]:
         """Count new detections; returns how many each pattern has."""

@@ -10,10 +10,12 @@ from typing import Any
 
 import msgspec
 from fastapi import Request
+from starlette.concurrency import run_in_threadpool
 from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from ..errors import BadInput, Conflict, EthogramError, NotFound
+from ..errors import BadInput, Conflict, EthogramError, NotFound, StoreFailed
+from ..store.records import Locked
 from .keys import ROLES, ApiKey
 from .options import ServeOptions
 from .state import Service, log
@@ -33,6 +35,7 @@ HEADERS = (
 BODY_SECONDS = 60.0
 """Seconds in which a request must have arrived."""
 COOKIE = "ethogram_key"
+STORE_FAILED = "store_failed"
 SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
@@ -46,7 +49,7 @@ class Refused(Exception):
 
 def error_response(status: int, code: str, message: str, **more: Any) -> Response:
     """The one form of an error: {"error": {"code", "message", ...}}."""
-    headers = {"Retry-After": "1"} if status in (429, 503) else {}
+    headers = {"Retry-After": "5" if code == STORE_FAILED else "1"} if status in (429, 503) else {}
     return JSONResponse({"error": {"code": code, "message": message, **more}}, status, headers)
 
 
@@ -56,6 +59,9 @@ def explain(error: Exception) -> Response:
         return error_response(error.status, error.code, error.message, **error.more)
     if isinstance(error, Busy):
         return error_response(429, "busy", str(error))
+    if isinstance(error, StoreFailed | Locked):
+        # Without the error itself, which names the store.
+        return error_response(503, STORE_FAILED, "the store cannot be used now; send the request again")
     if isinstance(error, Conflict):
         return error_response(409, "conflict", str(error))
     if isinstance(error, NotFound):
@@ -156,6 +162,8 @@ def requires(right: str) -> Callable[[Request], Awaitable[ApiKey | None]]:
 
     async def check(request: Request) -> ApiKey | None:
         service: Service = request.app.state.service
+        if service.keys.is_stale:
+            await run_in_threadpool(service.keys.refresh)  # a store that is away may not hold up the others
         if service.keys.is_empty:
             return None
         secret = request.headers.get("x-api-key") or request.cookies.get(COOKIE) or ""

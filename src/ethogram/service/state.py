@@ -13,11 +13,13 @@ from ..app.live.receiver import Receiver
 from ..app.stored_events import note_looks
 from ..config import Settings
 from ..config.settings import METRICS
+from ..errors import StoreFailed
 from ..patterns.library import Library
 from ..store import open_store
 from ..store.records import Added, Change, Who
 from ..store.windows import Contacts
 from .audit import note_action
+from .health import Outage, StoreProbe
 from .keys import ApiKey, KeyRing
 from .metrics import Metrics
 from .options import ServeOptions
@@ -26,6 +28,8 @@ from .sweeper import Report, Sweeper
 from .writer import Writer
 
 log = logging.getLogger("ethogram.service")
+LATE_SWEEP_SECONDS = 300.0
+"""Seconds without a look for something new after which the service is not ready: ten idle pauses."""
 Listener = Callable[[Change], None]
 
 
@@ -43,6 +47,13 @@ class Service:
         prefix = {**METRICS, **options.settings.metrics}["prefix"]
         self.metrics = Metrics(prefix, self.library.chosen)
         self.last_report: Report | None = None
+        self._swept_at = self.begun
+        self._is_published = True
+        self._sweeps = Outage("looking for something new")
+        self._publication = Outage("publishing detections")
+        self._store_outage = Outage("the store")
+        self._probe = StoreProbe(self.store, self._store_outage)
+        self.metrics.last_sweep.set_to_current_time()
         self.is_closing = False
         self.notice = ""
         """Shown at the top of every page."""
@@ -53,7 +64,7 @@ class Service:
         self.writer = Writer(
             self.store, keep_text=options.keep_text, most=options.waiting, on_written=self._written
         )
-        self.outbox = Outbox(self.store, options)
+        self.outbox = Outbox(self.store, options, self.metrics)
         self.sweeper = Sweeper(options, self._swept)
 
     @property
@@ -101,6 +112,30 @@ class Service:
         if added.added:
             self.sweeper.wake()
 
+    def faults(self) -> list[str]:
+        """Why the service is not ready, without addresses; none where it takes events and detects."""
+        report, faults = self.last_report, []
+        if not self.sweeper.is_alive:
+            faults.append("the sweeper is not running yet")
+        elif report is not None and report.outcome == "failed":
+            faults.append("the last look for something new failed: the log says why")
+        elif (age := monotonic() - self._swept_at) > LATE_SWEEP_SECONDS:
+            faults.append(f"nothing was looked at for {age:.0f} seconds")
+        if not self._is_published:
+            faults.append("detections could not be published: the log says why")
+        if not self.writer.is_alive:
+            faults.append("the writer is not running")
+        if not self.outbox.is_alive:
+            faults.append("a delivery thread is not running")
+        if fault := self._probe.fault():
+            faults.append(fault)
+        return faults
+
+    def store_failed(self, error: StoreFailed) -> None:
+        """Count and log that a request failed because of the store."""
+        self.metrics.failures.labels("requests").inc()
+        self._store_outage.failed(error)
+
     def _swept(self, report: Report) -> None:
         self.last_report = report
         self.metrics.sweeps.labels("failed" if report.error else "done").inc()
@@ -108,10 +143,27 @@ class Service:
         self.metrics.evaluations.inc(report.evaluations)
         self.metrics.cost.inc(report.cost)
         if report.error:
-            log.error("a sweep failed: %s", report.error)
-        changes = self.store.unreported()
+            self._sweeps.failed(report.error)
+        else:
+            self._sweeps.ended()
+        if report.outcome == "swept":
+            self._swept_at = monotonic()
+            self.metrics.last_sweep.set_to_current_time()
+        elif report.outcome == "failed":
+            self.metrics.failures.labels("sweeps").inc()
+        try:
+            changes = self.store.unreported()
+            self.publish(changes)
+        except Exception as error:
+            # They are marked in the store as not reported, and the next report publishes them.
+            self.metrics.failures.labels("publication").inc()
+            self._publication.failed(error)
+            self._is_published = False
+            return
+        self._publication.ended()
+        self._store_outage.ended()
+        self._is_published = True
         self.metrics.count_checks(report.subjects, self.metrics.count_changes(changes))
-        self.publish(changes)
 
     def publish(self, changes: Sequence[Change]) -> None:
         """Tell every listener these changes, then mark them as reported."""
@@ -123,6 +175,6 @@ class Service:
                     listener(change)
                 except Exception:
                     log.exception("a listener failed on detection %s", change.detection.id)
-        self.store.mark_reported(change.key for change in changes)
         if changes:
-            self.outbox.wake()
+            self.outbox.wake()  # delivery has a cursor of its own
+            self.store.mark_reported(change.key for change in changes)

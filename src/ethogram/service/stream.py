@@ -11,6 +11,7 @@ from fastapi import APIRouter, Header, Query, Request
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import StreamingResponse
 
+from ..errors import StoreFailed
 from ..models.slotted import replace
 from ..store.records import Change
 from .request_checks import Refused
@@ -64,7 +65,11 @@ async def changes(request: Request, service: Service, after: int | None) -> Asyn
         yield b"retry: 2000\n\n"
         last = after or 0
         while after is not None:
-            page = await run_in_threadpool(service.store.changes, last, PAGE)
+            try:
+                page = await run_in_threadpool(service.store.changes, last, PAGE)
+            except StoreFailed as error:
+                service.store_failed(error)
+                return  # the client comes back and continues
             for change in page:
                 last = change.key
                 yield line_of(change)

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import contextlib
 import multiprocessing
 import signal
 import threading
 import time
 from collections.abc import Callable
+from contextlib import ExitStack, suppress
 from datetime import UTC, datetime, timedelta
 from multiprocessing.connection import Connection
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from ..app.analyze import load_library
 from ..app.evaluation.questions import OVER_BUDGET
@@ -21,15 +21,22 @@ from ..errors import EthogramError
 from ..ingest.batch import Batch, EventList
 from ..patterns.library import Library
 from ..store import Store, open_store
+from ..store.records import Locked
+from .health import Outage
 from .options import ServeOptions
 
 IDLE = 30.0
 """Seconds until silences are looked for though nothing came."""
+RETRY = 5.0
+"""Seconds until a sweep that failed is tried again."""
 RESTART = 2.0
 """Seconds until a sweeper that died is started again."""
 TIDY = 3600.0
 """Seconds between two removals of what is older than the retention."""
 WAKE, STOP = b"wake", b"stop"
+
+
+SweepOutcome = Literal["swept", "elsewhere", "failed"]
 
 
 class Report(NamedTuple):
@@ -44,6 +51,8 @@ class Report(NamedTuple):
     """Messages that an evaluator scored first."""
     cost: float = 0.0
     """What that cost in dollars."""
+    outcome: SweepOutcome = "swept"
+    """`elsewhere`: another program sweeps. An evaluator that stopped is an error of a sweep that was done."""
 
 
 def run_sweeper(options: ServeOptions, pipe: Connection) -> None:
@@ -52,12 +61,14 @@ def run_sweeper(options: ServeOptions, pipe: Connection) -> None:
     library = load_library(options.patterns or None, options.settings)
     evaluate = None if not options.evaluator else Scoring(options, library)
     tidied = float("-inf")
-    with open_store(options.store) as store:
-        is_due = True
+    store: Store | None = None
+    outage = Outage("looking for something new")
+    with ExitStack() as stack:
+        is_due, has_failed = True, False
         while True:
             try:
                 if not is_due:
-                    pipe.poll(IDLE)
+                    pipe.poll(RETRY if has_failed else IDLE)
                 while pipe.poll(0):
                     if pipe.recv_bytes() == STOP:
                         return
@@ -65,6 +76,8 @@ def run_sweeper(options: ServeOptions, pipe: Connection) -> None:
                 return
             begun = time.monotonic()
             try:
+                if store is None:
+                    store = stack.enter_context(open_store(options.store))
                 if options.retention is not None and begun - tidied >= TIDY:
                     store.purge(before=_now() - timedelta(seconds=options.retention))
                     tidied = begun
@@ -72,8 +85,15 @@ def run_sweeper(options: ServeOptions, pipe: Connection) -> None:
                 done = sweep(store, library, as_of=_now(), clock=_now, settings=options.settings)
                 seconds, changes = time.monotonic() - begun, len(store.unreported())
                 report = Report(seconds, done.subjects, done.events, changes, *scored)
-            except EthogramError as error:
-                report = Report(time.monotonic() - begun, 0, 0, 0, str(error))
+            except Exception as error:
+                if not isinstance(error, EthogramError):
+                    outage.failed(error)  # the service logs what the report says, without a traceback
+                why = str(error) or type(error).__name__
+                outcome: SweepOutcome = "elsewhere" if isinstance(error, Locked) else "failed"
+                report = Report(time.monotonic() - begun, 0, 0, 0, why, outcome=outcome)
+            else:
+                outage.ended()
+            has_failed = report.outcome != "swept"
             try:
                 pipe.send(tuple(report))
                 # As long a pause as the work took, so that half the time is left to others.
@@ -144,7 +164,7 @@ class Sweeper:
 
     @property
     def is_alive(self) -> bool:
-        return self._process is not None and self._process.is_alive()
+        return self._thread.is_alive() and self._process is not None and self._process.is_alive()
 
     @property
     def is_busy(self) -> bool:
@@ -162,35 +182,44 @@ class Sweeper:
     def _send(self) -> None:
         if self._pipe is not None:
             # A process that died looks at everything when it is back.
-            with contextlib.suppress(OSError):
+            with suppress(OSError):
                 self._pipe.send_bytes(WAKE)
                 self._is_woken, self._is_dirty = True, False
 
     def close(self) -> None:
         """Let the sweep that runs finish, then stop."""
         self._closing.set()
-        with self._lock, contextlib.suppress(OSError):
+        with self._lock, suppress(OSError):
             if self._pipe is not None:
                 self._pipe.send_bytes(STOP)
         self._thread.join(timeout=10)  # it ends with the process
-        if self.is_alive:
+        if self._process is not None and self._process.is_alive():
             self._process.terminate()
 
     def _run(self) -> None:
+        outage = Outage("starting the sweeper")
         while not self._closing.is_set():
-            here, there = self._context.Pipe()
-            process = self._context.Process(
-                target=run_sweeper, args=(self._options, there), name="ethogram-sweeper", daemon=True
-            )
-            process.start()
-            there.close()
-            with self._lock:
-                self._pipe, self._process = here, process
-                self._is_woken = self._is_dirty = False
-            if self._closing.is_set():
-                process.terminate()  # closed while it started: nothing is under way
-            self._listen(here)
+            try:
+                self._start_and_listen()
+            except Exception as error:
+                outage.failed(error)
+            else:
+                outage.ended()
             self._closing.wait(RESTART)
+
+    def _start_and_listen(self) -> None:
+        here, there = self._context.Pipe()
+        process = self._context.Process(
+            target=run_sweeper, args=(self._options, there), name="ethogram-sweeper", daemon=True
+        )
+        process.start()
+        there.close()
+        with self._lock:
+            self._pipe, self._process = here, process
+            self._is_woken = self._is_dirty = False
+        if self._closing.is_set():
+            process.terminate()  # closed while it started: nothing is under way
+        self._listen(here)
 
     def _listen(self, pipe: Connection) -> None:
         try:

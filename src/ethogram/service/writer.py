@@ -6,13 +6,15 @@ import logging
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future
+from concurrent.futures import Future, InvalidStateError
+from contextlib import suppress
 from datetime import datetime
 from typing import NamedTuple
 
 from ..app.live.receiver import Kinds, Received, add_first
 from ..errors import BadEvents, EthogramError
 from ..store.records import Added, Staged, Store
+from .health import Outage
 
 AT_ONCE = 5_000
 """Events in one commit, about."""
@@ -31,6 +33,15 @@ class _Job(NamedTuple):
     done: Future[Added]
 
 
+def _finish(job: _Job, result: Added | BaseException) -> None:
+    """Tell whoever waits for a job; nobody does where the request was given up."""
+    with suppress(InvalidStateError):
+        if isinstance(result, BaseException):
+            job.done.set_exception(result)
+        else:
+            job.done.set_result(result)
+
+
 class Writer:
     """Writes the events of requests in order. A result that was set is in the store."""
 
@@ -45,6 +56,7 @@ class Writer:
         self._waiting = 0
         self._changed = threading.Condition()
         self._closing, self._unsettled = threading.Event(), threading.Event()
+        self._outage = Outage("bringing commits to the disk", logging.WARNING)
         work = {"writer": self._run, "settler": self._settle}
         self._threads = [threading.Thread(target=run, name=name, daemon=True) for name, run in work.items()]
         for thread in self._threads:
@@ -54,6 +66,10 @@ class Writer:
     def kinds(self) -> Kinds:
         """The kinds of all signals written so far."""
         return self._kinds
+
+    @property
+    def is_alive(self) -> bool:
+        return all(thread.is_alive() for thread in self._threads)
 
     @property
     def waiting(self) -> int:
@@ -89,7 +105,10 @@ class Writer:
 
     def _run(self) -> None:
         while jobs := self._next():
-            self._write(jobs)
+            try:
+                self._write(jobs)
+            except Exception:
+                log.exception("writing events failed")
             with self._changed:
                 self._waiting -= sum(len(job.received.staged) for job in jobs)
 
@@ -100,8 +119,10 @@ class Writer:
             self._unsettled.clear()
             try:
                 self._store.settle()
-            except EthogramError as error:
-                log.warning("commits wait for the disk: %s", error)
+            except Exception as error:
+                self._outage.failed(error)
+            else:
+                self._outage.ended()
 
     def _next(self) -> list[_Job]:
         """Wait for jobs; none where the service stops."""
@@ -123,9 +144,9 @@ class Writer:
             try:
                 added = self._add_one(job)
             except BaseException as error:
-                job.done.set_exception(error)
+                _finish(job, error)
             else:
-                job.done.set_result(added)
+                _finish(job, added)
 
     def _together(self, jobs: list[_Job]) -> bool:
         """Write jobs in one commit; False, and nothing is written, where one of them cannot be."""
@@ -135,13 +156,13 @@ class Writer:
             return False  # one repeats another, and each is told its own count
         try:
             again = self._add(staged, jobs[-1]).again
-        except EthogramError:
-            return False
+        except Exception:
+            return False  # one by one, each is told its own fault
         start = 0
         for job in jobs:
             end = start + len(job.received.staged)
             repeated = sum(start <= line < end for line in again)
-            job.done.set_result(Added(end - start - repeated, repeated))
+            _finish(job, Added(end - start - repeated, repeated))
             start = end
         return True
 
@@ -170,11 +191,8 @@ class Writer:
             known = self._kinds.setdefault(source, {})
             for signal, kind in signals.items():
                 if known.get(signal, kind) != kind:
-                    job.done.set_exception(
-                        BadEvents(
-                            f"reading {signal!r:.60} is a {kind} here and a {known[signal]} in the store"
-                        )
-                    )
+                    text = f"reading {signal!r:.60} is a {kind} here and a {known[signal]} in the store"
+                    _finish(job, BadEvents(text))
                     return False
             known.update(signals)
         return True

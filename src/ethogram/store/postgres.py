@@ -11,14 +11,15 @@ from typing import Any
 from sqlalchemy import Connection, Engine, create_engine, text
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, OperationalError
+from sqlalchemy.exc import TimeoutError as NoConnection
 
-from ..errors import BadUsage, EthogramError, MissingExtra
+from ..errors import BadUsage, EthogramError, MissingExtra, StoreFailed
 from ..files.sqlite import BAD_ROW
 from . import store
 from .imports import get_meta, set_meta
 from .moving import VERSION
 from .schema import SCHEMA
-from .sql import run, unwrapped
+from .sql import NO_CONNECTION, run, unwrapped
 from .sql_store import SqlStore
 
 DEFAULT = "ethogram"
@@ -140,10 +141,16 @@ class PostgresStore(SqlStore):
         try:
             with unwrapped():
                 yield
-        except psycopg.Error as error:
+        except psycopg.DataError as error:
             raise EthogramError(f"{self.url}: {explain(error)}") from error
+        except psycopg.Error as error:
+            raise StoreFailed(f"{self.url}: {explain(error)}") from error
+        except NoConnection:
+            raise StoreFailed(f"{self.url}: {NO_CONNECTION}") from None
+        except UnicodeEncodeError as error:
+            raise EthogramError(f"{self.url}: a text cannot be stored: {error.reason}") from error
         except BAD_ROW as error:
-            raise EthogramError(
+            raise StoreFailed(
                 f"{self.url}: damaged: a row cannot be read ({type(error).__name__}); restore a backup"
             ) from error
 
@@ -162,7 +169,7 @@ class PostgresStore(SqlStore):
             else:
                 query = "SELECT pg_try_advisory_xact_lock(:key)"
                 if not run(connection, query, key=lock_key(self.schema, "")).scalar():
-                    raise EthogramError(f"{self.url}: another program is writing to it: try again")
+                    raise StoreFailed(f"{self.url}: another program is writing to it: try again")
             yield connection
 
     def _take_turn(self, connection: Connection) -> None:
@@ -170,14 +177,15 @@ class PostgresStore(SqlStore):
 
     def claim(self, name: str, row: Any, now_us: int) -> bool:
         """Take the advisory lock of a name on a connection of its own, where no other process has it."""
-        opened = self.engine.connect()
-        try:
-            connection = opened.execution_options(isolation_level="AUTOCOMMIT")
-            key = lock_key(self.schema, name)
-            is_ours = bool(run(connection, "SELECT pg_try_advisory_lock(:key)", key=key).scalar())
-        except BaseException:
-            opened.close()
-            raise
+        with self.named_errors():
+            opened = self.engine.connect()
+            try:
+                connection = opened.execution_options(isolation_level="AUTOCOMMIT")
+                key = lock_key(self.schema, name)
+                is_ours = bool(run(connection, "SELECT pg_try_advisory_lock(:key)", key=key).scalar())
+            except BaseException:
+                opened.close()
+                raise
         if is_ours:
             self._claims[name] = connection
         else:

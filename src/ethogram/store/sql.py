@@ -14,6 +14,7 @@ from sqlalchemy.exc import DBAPIError, IntegrityError
 READ_AHEAD = 2000
 MAX_VALUES = 500
 """Values in one query."""
+NO_CONNECTION = "all connections are in use: try again"
 
 
 @contextmanager
@@ -38,7 +39,7 @@ class Sql:
     url: str
 
     def named_errors(self) -> AbstractContextManager[None]:
-        """Turn errors of the database into an EthogramError that names the store and says what to do."""
+        """Turn errors of the database into a StoreFailed that names the store and says what to do."""
         raise NotImplementedError
 
     def reading(self) -> AbstractContextManager[Connection]:
@@ -48,7 +49,7 @@ class Sql:
     def writing(self, *, wait: bool = True, rows: int = 0) -> AbstractContextManager[Connection]:
         """A transaction that writes all or nothing, while nobody else writes; about so many `rows`.
 
-        EthogramError where somebody else is writing, and does not finish in time; at once unless `wait`.
+        StoreFailed where somebody else is writing, and does not finish in time; at once unless `wait`.
         """
         raise NotImplementedError
 

@@ -12,12 +12,13 @@ from typing import Any
 from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError
+from sqlalchemy.exc import TimeoutError as NoConnection
 
-from ..errors import BadUsage
+from ..errors import BadUsage, StoreFailed
 from ..files import sqlite
 from . import store
 from .schema import SCHEMA
-from .sql import driver, unwrapped
+from .sql import NO_CONNECTION, driver, unwrapped
 from .sql_store import SqlStore
 
 BUSY = 30_000
@@ -43,8 +44,8 @@ class SQLiteStore(SqlStore):
     `?synchronous=full` in the URL waits for the disk at every commit.
     """
 
-    def __init__(self, url: str, *, create: bool = False) -> None:
-        self.url, self.address, self.version = url, url, SCHEMA.version
+    def __init__(self, url: str, *, create: bool = False, busy: int = BUSY) -> None:
+        self.url, self.address, self.version, self._busy = url, url, SCHEMA.version, busy
         self.path, synchronous = parse(url)
         if not sqlite.is_new(self.path):
             sqlite.check_kind(self.path, SCHEMA)
@@ -53,7 +54,7 @@ class SQLiteStore(SqlStore):
         else:
             how = f"`ethogram store import FILE --store {self.path}` makes one"
             raise BadUsage(f"there is no store at {self.path}; {how}")
-        self.engine = make_engine(self.path, synchronous)
+        self.engine = make_engine(self.path, synchronous, busy)
         try:
             with self.writing() as connection:
                 sqlite.upgrade(driver(connection), SCHEMA, self.url)
@@ -65,8 +66,11 @@ class SQLiteStore(SqlStore):
 
     @contextmanager
     def named_errors(self) -> Iterator[None]:
-        with sqlite.named_errors(self.url), unwrapped():
-            yield
+        try:
+            with sqlite.named_errors(self.url), unwrapped():
+                yield
+        except NoConnection:
+            raise StoreFailed(f"{self.url}: {NO_CONNECTION}") from None
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
@@ -77,7 +81,7 @@ class SQLiteStore(SqlStore):
     def writing(self, *, wait: bool = True, rows: int = 0) -> Iterator[Connection]:
         with self.named_errors(), self.engine.connect() as opened:
             connection = opened.execution_options(writes=True)
-            driver(connection).execute(f"PRAGMA busy_timeout = {BUSY if wait else 0}")
+            driver(connection).execute(f"PRAGMA busy_timeout = {self._busy if wait else 0}")
             # Where indexes do not fit, each row reads and writes pages of its own. 64 bytes for a row.
             driver(connection).execute(f"PRAGMA cache_size = -{min(MOST_CACHE, max(CACHE, rows // 16))}")
             with connection.begin():
@@ -134,14 +138,14 @@ def parse(url: str) -> tuple[Path, str]:
     return Path(parsed.database), synchronous
 
 
-def make_engine(path: Path, synchronous: str) -> Engine:
+def make_engine(path: Path, synchronous: str, busy: int) -> Engine:
     """The engine of a file, with the pragmas every connection needs."""
     address = URL.create("sqlite", database=os.fspath(path))
-    engine = create_engine(address, connect_args={"timeout": BUSY / 1000}, pool_use_lifo=True)
+    engine = create_engine(address, connect_args={"timeout": busy / 1000}, pool_use_lifo=True)
 
     @event.listens_for(engine, "connect")
     def prepare(raw: sqlite3.Connection, _: object) -> None:
-        sqlite.configure(raw, SCHEMA, busy=BUSY, synchronous=synchronous.upper(), pragmas=PRAGMAS)
+        sqlite.configure(raw, SCHEMA, busy=busy, synchronous=synchronous.upper(), pragmas=PRAGMAS)
 
     @event.listens_for(engine, "begin")
     def begin(connection: Any) -> None:

@@ -21,6 +21,8 @@ from .sql import Sql, run, run_many
 from .verdicts import save_detection
 
 SWEPT = schema.swept.c
+_released: set[str] = set()
+"""Tokens that this process gave back while their rows could not be removed: they hold nothing any more."""
 SILENT = 15 * 60 * 1_000_000
 """Microseconds without a beat after which a lock of another machine counts as left behind."""
 
@@ -135,6 +137,8 @@ class Sweeps(Sql):
             begun_us = excluded.begun_us, beat_us = excluded.beat_us"""
         with self.writing() as connection:
             row = run(connection, "SELECT * FROM locks WHERE name = :name", name=name).mappings().first()
+            if row is not None and row["token"] in _released:
+                row = None
             if not self.claim(name, row, micros(at)):
                 raise Locked(f"{self.url}: another {name.partition(' ')[0]} {holder_of(row)}")
             pid, host = os.getpid(), socket.gethostname()
@@ -145,9 +149,11 @@ class Sweeps(Sql):
     def unlock(self, held: Held) -> None:
         """Release a lock, if it is still ours."""
         self.release(held.name)
+        _released.add(held.token)
         with self.writing() as connection:
             gone = "DELETE FROM locks WHERE name = :name AND token = :token"
             run(connection, gone, name=held.name, token=held.token)
+        _released.discard(held.token)
 
     def claim(self, name: str, row: Any, now_us: int) -> bool:
         """Whether a lock is free, or its holder (a row of `locks`) gone; where it is, it is ours."""

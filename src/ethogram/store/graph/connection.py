@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from urllib.parse import unquote, urlsplit
 
-from ...errors import BadUsage, EthogramError, MissingExtra
+from ...errors import BadUsage, EthogramError, MissingExtra, StoreFailed
 from .labels import renamed
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def connect(url: str) -> tuple[Driver, Address]:
 
 @contextmanager
 def named_errors(url: str) -> Iterator[None]:
-    """Turn errors of the server and the driver into an EthogramError that names the store."""
+    """Turn errors of the server and the driver into a StoreFailed, or for a bad query an EthogramError."""
     from neo4j.exceptions import AuthError, DriverError, IncompleteCommit, Neo4jError, ServiceUnavailable
 
     try:
@@ -82,19 +82,20 @@ def named_errors(url: str) -> Iterator[None]:
     except AuthError:
         raise BadUsage(f"{url}: the server refuses this user name and password; {_LOGIN}") from None
     except IncompleteCommit:
-        raise EthogramError(
+        raise StoreFailed(
             f"{url}: the connection broke while a write was committed: it is stored whole or not at all; "
             "run the command again"
         ) from None
     except ServiceUnavailable as error:
         check = "start it, or check host, port and TLS (neo4j+s), and run this again"
-        raise EthogramError(f"{url}: no Neo4j server answers: {_reason(error)}; {check}") from error
+        raise StoreFailed(f"{url}: no Neo4j server answers: {_reason(error)}; {check}") from error
     except Neo4jError as error:
         code = error.code or ""
         hint = _HINTS.get(code) or (_BROKEN if code.startswith("Neo.DatabaseError.") else "")
-        raise EthogramError(f"{url}: {_first_line(error.message or error).rstrip('.')}{hint}") from error
+        kind = EthogramError if code.startswith("Neo.ClientError.Statement.") else StoreFailed
+        raise kind(f"{url}: {_first_line(error.message or error).rstrip('.')}{hint}") from error
     except DriverError as error:
-        raise EthogramError(f"{url}: {_first_line(error)}") from error
+        raise StoreFailed(f"{url}: {_first_line(error)}") from error
 
 
 _LOGIN = "expected neo4j://USER:PASSWORD@HOST:PORT, with @ : / in a password as %40 %3A %2F"
