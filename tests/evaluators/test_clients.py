@@ -335,7 +335,14 @@ def test_no_text_costs_more_than_was_foreseen(name, text):
 
 @pytest.mark.parametrize(
     ("asked", "least", "most"),
-    [("7", 7, 7.25), ("date", 30, 50.25), ("9999", 60, 60), ("-3", 0, 0.25), ("soon", 0.5, 1), ("nan", 0.5, 1)],
+    [
+        ("7", 7, 7.25),
+        ("date", 30, 50.25),
+        ("9999", 60, 60),
+        ("-3", 0, 0.25),
+        ("soon", 0.5, 1),
+        ("nan", 0.5, 1),
+    ],
 )
 def test_the_wait_is_what_the_server_asks_for(name, asked, least, most):
     sleeps: list[float] = []
