@@ -410,7 +410,12 @@ def test_it_may_be_used_by_several_threads(name):
         with limit:
             return model.evaluate(question(text))
 
-    with ModelServer(lambda n: "another" if n % 7 == 3 else "ok", pause=0.02).running() as server:
+    def say(number):
+        if not number:
+            wait_until(lambda: server.most_at_once > 1, "a second request beside the first")
+        return "another" if number % 7 == 3 else "ok"
+
+    with ModelServer(say).running() as server:
         model = client(name, server)
         assert model.concurrency == 4
         with ThreadPoolExecutor(8) as pool:
