@@ -33,10 +33,10 @@ test test-long:
 	@$(MAKE) --no-print-directory -j2 lint $(@:test%=pytest%)
 
 pytest: $(VENV)/.dev
-	$(BIN)/python -m pytest -q -n 3 --dist worksteal
+	$(BIN)/python -m pytest -q -n 3 --dist worksteal $(SHUFFLE:%=--shuffle %)
 
 pytest-long: $(VENV)/.dev
-	ETHOGRAM_TESTS=long $(BIN)/python -m pytest -q -n 3 --dist worksteal -m "long or not long"
+	ETHOGRAM_TESTS=long $(BIN)/python -m pytest -q -n 3 --dist worksteal $(SHUFFLE:%=--shuffle %) -m "long or not long"
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .

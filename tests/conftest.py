@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 import neo4j_server
 import servers
@@ -25,8 +25,10 @@ from ethogram import registry
 from ethogram.patterns import library
 from sampling import IS_LONG
 
-settings.register_profile("short", derandomize=True, deadline=None, max_examples=30)
-settings.register_profile("long", deadline=None, max_examples=5_000)
+# No test fails for being slow.
+_PATIENT = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("short", _PATIENT, derandomize=True, max_examples=30)
+settings.register_profile("long", _PATIENT, max_examples=5_000)
 settings.load_profile("long" if IS_LONG else "short")
 
 # A disk takes milliseconds for every file that has to be durable. TMPDIR names another place.
@@ -145,7 +147,7 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
     if (seed := config.getoption("shuffle")) is not None:
         terminalreporter.write_line(f"in random order: --shuffle {seed}")
     reasons = [str(report.longrepr) for report in terminalreporter.stats.get("skipped", ())]
-    for why in (servers.NO_POSTGRES, *servers.NO_BROKERS.values(), neo4j_server.NO_NEO4J):
+    for why in (servers.NO_POSTGRES, *servers.NO_BROKERS.values(), neo4j_server.NO_NEO4J, servers.NOT_ROOT):
         if left_out := sum(why in reason for reason in reasons):
             terminalreporter.write_line(f"{left_out} tests left out: {why}")
 

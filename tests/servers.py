@@ -28,6 +28,7 @@ NO_POSTGRES = "no PostgreSQL: tools/servers.sh installs it as root, or ETHOGRAM_
 NO_BROKERS = {
     name: f"no {name}: tools/servers.sh installs it as root" for name in ("redis-server", "nats-server")
 }
+NOT_ROOT = "only root can mount a file system or give a file away"
 SETTINGS = {
     "listen_addresses": "127.0.0.1",
     "fsync": "off",
@@ -162,7 +163,7 @@ def small_disk(path: Path, megabytes: int) -> Iterator[Path]:
     path.mkdir(parents=True)
     mount = ["mount", "-t", "tmpfs", "-o", f"size={megabytes}m,mode=0777", "tmpfs", path]
     if os.geteuid() or subprocess.run(mount, check=False, capture_output=True).returncode:
-        pytest.skip("a full disk needs a small file system, which only root can mount")
+        pytest.skip(NOT_ROOT)
     try:
         yield path
     finally:

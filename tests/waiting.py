@@ -47,12 +47,13 @@ def calls_of(action: Callable[[], Any]) -> int:
         nonlocal calls
         calls += event in ("call", "c_call")
 
-    before = sys.getprofile()
+    before, collects = sys.getprofile(), gc.isenabled()
     gc.disable()  # what other tests left behind calls finalizers
     sys.setprofile(count)
     try:
         action()
     finally:
         sys.setprofile(before)
-        gc.enable()
+        if collects:
+            gc.enable()
     return calls

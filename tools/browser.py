@@ -18,6 +18,8 @@ FLAGS = (
     "--disable-sync",
 )
 
+LAUNCH_MS = 120_000
+
 
 def chromium() -> str | None:
     """The path of the browser: CHROMIUM, or what is found; None without any."""
@@ -30,7 +32,7 @@ def browser() -> Iterator[Any]:
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
-        started = playwright.chromium.launch(executable_path=chromium(), args=list(FLAGS))
+        started = playwright.chromium.launch(executable_path=chromium(), args=list(FLAGS), timeout=LAUNCH_MS)
         try:
             yield started
         finally:

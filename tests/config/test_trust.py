@@ -33,6 +33,7 @@ from ethogram.models import parse_time
 from ethogram.models.mute import Mute
 from ethogram.patterns.library import load_patterns
 from ethogram.risk.changes import Change
+from servers import NOT_ROOT
 from settings_files import trust, trusted_settings
 from small import WARM, write_patterns
 from waiting import calls_of
@@ -421,7 +422,7 @@ def test_a_record_that_others_can_write_is_ignored_with_a_warning(mode):
     assert loaded.warnings[0] == f"{path}: is writable by others: ignored, nothing is trusted"
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file away")
+@pytest.mark.skipif(os.geteuid() != 0, reason=NOT_ROOT)
 def test_so_is_one_of_another_user():
     trusted_settings("", "source: forum\n")
     path = record_file()

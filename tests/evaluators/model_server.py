@@ -27,7 +27,7 @@ from ethogram.patterns.catalogue import indicator_catalogue
 Script = Callable[[int], str]
 
 STATUSES = {"400", "401", "402", "403", "404", "413", "429", "500", "503", "529"}
-"""Faults that are an HTTP status; `429:7` asks to wait 7 seconds, `429:date` until a date 5 seconds away."""
+"""Faults that are an HTTP status; `429:7` asks to wait 7 seconds, `429:date` until a date 50 seconds away."""
 SPOILT = {"high", "nan", "eleven", "wrong_ids", "wrong_quotes", "another", "prose", "half", "twice"}
 """Faults of the answer inside a response that is in order."""
 BROKEN = {
@@ -259,7 +259,7 @@ class _Handler(BaseHTTPRequestHandler):
         return self._send(200, data)
 
     def _status(self, name: str, text: str, body: Any) -> None:
-        wait = formatdate(time.time() + 5, usegmt=True) if text == "date" else text
+        wait = formatdate(time.time() + 50, usegmt=True) if text == "date" else text
         echo = SECRET_ECHO + json.dumps([body, dict(self.headers)])
         self._json(int(name), _error(echo), {"Retry-After": wait} if wait else {})
 

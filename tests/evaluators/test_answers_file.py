@@ -14,6 +14,7 @@ from ethogram.errors import BadUsage
 from ethogram.evaluators import response_cache
 from ethogram.evaluators.base import Evaluation, Usage
 from ethogram.evaluators.response_cache import SCHEMA, Answers
+from servers import NOT_ROOT
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 ANSWER = Evaluation({"manipulation": 0.9}, (), "scripted:one@1", 3, 0.01, Usage(), {})
@@ -127,7 +128,7 @@ def test_a_file_that_others_may_write_to_is_refused(path):
         Answers(path)
 
 
-@pytest.mark.skipif(os.name != "posix" or os.geteuid() != 0, reason="only root gives files away")
+@pytest.mark.skipif(os.name != "posix" or os.geteuid() != 0, reason=NOT_ROOT)
 def test_a_file_of_another_user_is_refused(path):
     os.chown(path, 12345, -1)
     with pytest.raises(BadUsage, match="belongs to another user"):

@@ -141,5 +141,5 @@ def test_a_torn_file_is_a_fault(tmp_path, parquet):
 def test_without_pyarrow_the_error_says_what_to_install(parquet, monkeypatch):
     path = parquet({"subject": ["a"]})
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(MissingExtra, match=r"ethogram\[parquet\]"):
+    with pytest.raises(MissingExtra, match=r"\[parquet\]"):
         read_events([path])

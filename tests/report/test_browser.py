@@ -11,6 +11,7 @@ from ethogram.report.coverage import Coverage
 from ethogram.report.html import page
 from reports import analyzed
 from small import turns, warm_messages
+from waiting import PATIENCE_SECONDS
 
 if chromium() is None and os.environ.get("CI") != "true":
     pytest.skip("no chromium: run tools/servers.sh as root, or set CHROMIUM", allow_module_level=True)
@@ -48,6 +49,7 @@ class Opened:
 
     def __init__(self, started, report, *, viewport=WIDTH, **how) -> None:
         self.context = started.new_context(viewport=viewport, **how)
+        self.context.set_default_timeout(PATIENCE_SECONDS * 1000)
         self.page = self.context.new_page()
         self.complaints: list[str] = []
         self.requests: list[str] = []

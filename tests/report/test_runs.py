@@ -11,6 +11,7 @@ import pytest
 from agent_runs import Maker, analyzed_runs, four_failing_edits
 from browser import browser, chromium
 from ethogram.report.html import page
+from waiting import PATIENCE_SECONDS
 
 HOSTILE = "<img src=https://example.com/x onerror=alert(1)>"
 
@@ -118,6 +119,7 @@ def opened(started, made, tmp_path, request):
     path = tmp_path / "report.html"
     path.write_text(made, encoding="utf-8")
     context = started.new_context(**getattr(request, "param", {"viewport": {"width": 1000, "height": 800}}))
+    context.set_default_timeout(PATIENCE_SECONDS * 1000)
     one, complaints = context.new_page(), []
     one.on("console", lambda message: complaints.append(message.text))
     one.on("pageerror", lambda error: complaints.append(str(error)))

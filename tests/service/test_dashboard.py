@@ -18,6 +18,7 @@ from ethogram.service.inbox import inbox
 from ethogram.service.state import Service
 from service.conftest import running, wait_for
 from service.test_events import COLD, line, post
+from waiting import PATIENCE_SECONDS
 
 if chromium() is None and os.environ.get("CI") != "true":
     pytest.skip("no chromium: run tools/servers.sh as root, or set CHROMIUM", allow_module_level=True)
@@ -81,6 +82,7 @@ def opened(started: Any, site: tuple[Service, httpx.Client]) -> Iterator[Any]:
 def opening(started: Any, client: httpx.Client, **how: Any) -> Iterator[Any]:
     base = str(client.base_url).rstrip("/")
     context = started.new_context(base_url=base, **{"viewport": WIDE, **how})
+    context.set_default_timeout(PATIENCE_SECONDS * 1000)
     complaints: list[str] = []
     page = context.new_page()
     # Pages that are not there say so in the console, too.
@@ -91,6 +93,12 @@ def opening(started: Any, client: httpx.Client, **how: Any) -> Iterator[Any]:
     yield page
     context.close()
     assert complaints == []
+
+
+def follow(page: Any, selector: str) -> None:
+    """Click on what leads to another page, and wait until that has loaded."""
+    with page.expect_navigation():
+        page.click(selector)
 
 
 def ids(client: httpx.Client, **asked: str) -> list[str]:
@@ -165,18 +173,18 @@ def test_the_inbox_without_scripts(started: Any, site: tuple[Service, httpx.Clie
         page.goto("/")
         page.select_option("select[name=pattern]", "withdrawal")
         page.fill("input[name=text]", "ana")
-        page.click(".filters button")
+        follow(page, ".filters button")
         assert page.locator("#items .item").count() == 1
         page.goto("/?source=demo-usage&text=ana")
         # One cause, told once.
         assert page.locator("#items .item").count() == 1
         assert "1 more of the same cause" in page.locator("#items .item").inner_text()
-        page.click("#items .item h3 a")
+        follow(page, "#items .item h3 a")
         page.fill("input[name=assigned]", "bea")
         page.fill("input[name=note]", "ask <b>her</b>")
-        page.click(".fields button")
+        follow(page, ".fields button")
         assert "Assigned to bea by local: ask <b>her</b>" in page.locator(".moments").inner_text()
-        page.click("button[value=escalates]")
+        follow(page, "button[value=escalates]")
         assert "until its severity rises above" in page.locator(".detection").inner_text()
         page.goto("/?state=muted")
         text = page.locator("#items .item").inner_text()
@@ -196,8 +204,7 @@ def test_what_is_new_is_told_and_the_page_stays(opened: Any, site: tuple[Service
     opened.locator("#news a").wait_for()
     assert "newcomer" in opened.locator("#news").inner_text()
     assert opened.locator("#items").inner_html() == before
-    with opened.expect_navigation():
-        opened.click("#news a")
+    follow(opened, "#news a")
     assert "newcomer" in opened.locator("#items").inner_text()
 
 
@@ -219,9 +226,9 @@ def test_points_lead_to_the_events_in_the_thread(opened: Any, site: tuple[Servic
 def test_the_chart_of_a_subject_zooms(opened: Any) -> None:
     opened.goto("/subjects/demo-conversation/ann")
     whole = opened.locator("a.point").count()
-    opened.click(".ranges >> text=last day")
+    follow(opened, ".ranges >> text=last day")
     assert 0 < opened.locator("a.point").count() < whole
-    opened.click(".ranges >> text=all")
+    follow(opened, ".ranges >> text=all")
     assert opened.locator("a.point").count() == whole
     box = opened.locator("#chart .axis .plot").first.bounding_box()
     y = opened.locator("#chart .rows").first.bounding_box()["y"] + 60
@@ -239,7 +246,7 @@ def test_who_did_what_to_whom_and_why_not(opened: Any) -> None:
     row = opened.locator("tr", has=opened.locator("th", has_text="bo")).first.inner_text()
     assert "8 messages" in row
     assert "6 messages" in row
-    opened.click(".quiet >> text=Gaslighting")
+    follow(opened, ".quiet >> text=Gaslighting")
     assert opened.locator("h1").inner_text() == "Why not Gaslighting?"
     assert opened.locator(".why h2").first.inner_text().startswith(("No:", "It "))
 
@@ -250,7 +257,7 @@ def test_who_did_what_to_whom_and_why_not(opened: Any) -> None:
 def test_runs_chats_and_people_are_told(opened: Any) -> None:
     opened.goto("/runs")
     assert "stuck" in opened.locator(".where").inner_text()
-    opened.click("text=run-1")
+    follow(opened, "text=run-1")
     assert opened.locator(".steps .head").count() == 1
     assert opened.locator(".steps .in").count() == 8
     opened.goto("/chats/demo-risk/chat-1")
@@ -281,7 +288,7 @@ def test_without_texts_a_run_says_so(site: tuple[Service, httpx.Client], tmp_pat
         post(client, line("a", 1, **step))
         assert "--keep-text" in client.get("/runs/input/r").text
         wait_for(lambda: "no pattern matched" in client.get("/").text)
-        assert not service.sweeper.is_busy
+        wait_for(lambda: not service.sweeper.is_busy)
         service.last_report = None
         looking = client.get("/").text
         assert "Looking..." in looking

@@ -52,6 +52,7 @@ def start(
     upstream = upstream or Upstream()
     address = options.pop("address", "") or f"http://127.0.0.1:{stack.enter_context(serving(upstream))}"
     policy = Policy(options.pop("mode", "annotate"), options.pop("changes", ()))
+    options.setdefault("deadline", PATIENCE_SECONDS)  # a busy machine is not what is tested
     serve = ServeOptions(store=store, **options.pop("serve", {}))
     gateway = Gateway(ProxyOptions(address, serve, keeps=bool(store), policy=policy, **options))
     proxy = Proxy(gateway, stack.enter_context(serving(gateway)), upstream)
