@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from ethogram.cli.help import Group
 from ethogram.cli.main import run
 
-SPEED = ("scale", "service", "store")
+SPEED = ("instructions", "scale", "service", "store")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -24,6 +24,7 @@ def build_app() -> Group:
     from benchmarks.quality import commands as quality
     from benchmarks.quality.lexicon import lexicon
     from benchmarks.speed import commands as speed
+    from benchmarks.speed.instructions import instructions
     from benchmarks.speed.scale import scale
     from benchmarks.speed.service import service
     from benchmarks.speed.stores import stores
@@ -31,6 +32,7 @@ def build_app() -> Group:
     return Group(
         "Measure how fast ethogram is and how often it is right.",
         speed=speed.speed,
+        instructions=instructions,
         scale=scale,
         service=service,
         store=stores,

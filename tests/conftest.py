@@ -147,7 +147,10 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
     if (seed := config.getoption("shuffle")) is not None:
         terminalreporter.write_line(f"in random order: --shuffle {seed}")
     reasons = [str(report.longrepr) for report in terminalreporter.stats.get("skipped", ())]
-    for why in (servers.NO_POSTGRES, *servers.NO_BROKERS.values(), neo4j_server.NO_NEO4J, servers.NOT_ROOT):
+    from benchmarks.speed.instructions import NO_BASELINE, NO_VALGRIND
+
+    no_server = (servers.NO_POSTGRES, *servers.NO_BROKERS.values(), neo4j_server.NO_NEO4J)
+    for why in (*no_server, servers.NOT_ROOT, NO_VALGRIND, NO_BASELINE):
         if left_out := sum(why in reason for reason in reasons):
             terminalreporter.write_line(f"{left_out} tests left out: {why}")
 

@@ -39,13 +39,16 @@ def ending(what: str, seconds: float = PATIENCE_SECONDS) -> Iterator[None]:
         signal.signal(signal.SIGVTALRM, before)
 
 
-def calls_of(action: Callable[[], Any]) -> int:
-    """How many functions an action calls, in Python and in C: the same however busy the machine is."""
-    calls = 0
+def calls_of(action: Callable[[], Any], function: Any = None) -> int:
+    """How many functions an action calls, in Python and in C: the same however busy the machine is.
 
-    def count(_frame: Any, event: str, _argument: Any) -> None:
+    With `function`, how often it calls this one, which is written in Python.
+    """
+    calls, code = 0, getattr(function, "__code__", None)
+
+    def count(frame: Any, event: str, _argument: Any) -> None:
         nonlocal calls
-        calls += event in ("call", "c_call")
+        calls += event in ("call", "c_call") if code is None else event == "call" and frame.f_code is code
 
     before, collects = sys.getprofile(), gc.isenabled()
     gc.disable()  # what other tests left behind calls finalizers

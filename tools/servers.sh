@@ -1,6 +1,6 @@
 #!/bin/sh
 # Installs what the tests need beside Python, where it is missing and we may: Chromium, PostgreSQL, Redis, NATS,
-# Prometheus, and Java and Maven, which fetch Neo4j. Outside CI, tests without their server are left out, and say so.
+# Prometheus, valgrind, and Java and Maven, which fetch Neo4j. Outside CI, tests without their server are left out, and say so.
 set -eu
 
 here=$(cd "$(dirname "$0")/.." && pwd)
@@ -16,6 +16,7 @@ for program in redis-server nats-server; do
   command -v $program >/dev/null 2>&1 || [ -x /usr/sbin/$program ] || missing="$missing $program"
 done
 command -v promtool >/dev/null 2>&1 || missing="$missing prometheus"
+command -v valgrind >/dev/null 2>&1 || missing="$missing valgrind"
 classpath="$here/build/neo4j.classpath"
 fetch_neo4j=""
 if [ -z "${ETHOGRAM_TEST_NEO4J:-}" ] && ! { [ -s "$classpath" ] && [ "$classpath" -nt "$here/tests/java/pom.xml" ]; }; then

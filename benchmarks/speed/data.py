@@ -227,6 +227,30 @@ def _names(letter: str, numbers: NDArray[np.int64]) -> Any:
     return pc.binary_join_element_wise(letter, pc.cast(pa.array(numbers), pa.string()), "")
 
 
+def write_copies(path: Path, copies: int) -> None:
+    """One text by so many subjects, a minute apart, as JSON lines."""
+    text = "We stand together and rise now: share this with every account you know, as decided today"
+    with path.open("w", encoding="utf-8") as file:
+        for n in range(copies):
+            at = (START + timedelta(minutes=n)).isoformat()
+            line = {"subject": f"bot{n}", "at": at, "kind": "message", "text": text + "." * (n % 3)}
+            file.write(json.dumps(line) + "\n")
+
+
+def write_usage(path: Path, events: int, people: int, seed: int = 7) -> None:
+    """Usage of a service in the evenings of ten weeks, a few messages a session, as JSON lines."""
+    rng = random.Random(seed)
+    made: list[tuple[datetime, str]] = []
+    while len(made) < events:
+        at = START + timedelta(days=rng.randrange(70), hours=18, minutes=rng.randrange(240))
+        who = f"person {rng.randrange(people)}"
+        made += [(at + timedelta(minutes=4 * k), who) for k in range(rng.randint(2, 6))]
+    with path.open("w", encoding="utf-8") as file:
+        for at, who in sorted(made[:events]):
+            line = {"subject": who, "at": at.isoformat(), "kind": "usage", "attributes": {"length": 90}}
+            file.write(json.dumps(line) + "\n")
+
+
 def write_patterns(folder: Path, count: int) -> None:
     """So many pattern files: copies of the shapes over traits, each with thresholds of its own."""
     folder.mkdir()

@@ -16,7 +16,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from itertools import count, islice
@@ -30,6 +30,11 @@ LIMIT = 60
 LINES = 100_000
 SUBJECTS = 1_000
 BATCH = 256
+THREADS = "OPENBLAS_NUM_THREADS"
+"""Commands set it for themselves; programs do not."""
+USAGE = 50_000
+MESSAGE = 476
+"""Characters of an ordinary long message."""
 FORUM = Path("conversations", "moltbook_threads.jsonl.gz")
 RUNS = Path("runs", "swebench_mini_gemini3.jsonl.gz")
 
@@ -132,9 +137,14 @@ def analyze(inputs: Inputs, path: Path, *patterns: object) -> Run:
 
 
 def alone(function: Callable[..., T], *args: Any) -> T:
-    """The result of a function that runs in a fresh Python process."""
-    with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
-        return pool.submit(function, *args).result()
+    """The result of a function that runs in a fresh Python process, which has the threads that it starts."""
+    threads = os.environ.pop(THREADS, None)
+    try:
+        with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
+            return pool.submit(function, *args).result()
+    finally:
+        if threads is not None:
+            os.environ[THREADS] = threads
 
 
 def timed(run: Callable[[], object], items: int = 1) -> Sample:
@@ -218,6 +228,25 @@ def events(inputs: Inputs) -> Samples:
         samples[str(size)] = [ethogram(inputs, "analyze", path)()]
         path.unlink()
     return samples
+
+
+def copies(inputs: Inputs) -> Samples:
+    """A spam wave: one text by more and more subjects."""
+    from benchmarks.speed.data import write_copies
+
+    candidates = {
+        str(size): analyze(inputs, inputs.file(write_copies, f"copies_{size}.jsonl", size))
+        for size in (1, 5_000, 20_000)
+    }
+    return interleaved(candidates, inputs.rounds(3))
+
+
+def people(inputs: Inputs) -> Samples:
+    """Usage events of 500 people, ten weeks each."""
+    from benchmarks.speed.data import write_usage
+
+    run = analyze(inputs, inputs.file(write_usage, "usage.jsonl", USAGE, 500))
+    return by_event(interleaved({"ours": run}, inputs.rounds(3)), USAGE)
 
 
 def subjects(inputs: Inputs) -> Samples:
@@ -422,22 +451,41 @@ def chat(inputs: Inputs) -> Samples:
     return alone(_chat, 1_000 if inputs.quick else 10_000)
 
 
+def long_chat(inputs: Inputs) -> Samples:
+    """The same with messages of MESSAGE characters."""
+    return alone(_long_chat, 200 if inputs.quick else 2_000)
+
+
+def _long_chat(turns: int) -> Samples:
+    from benchmarks.speed.data import texts
+
+    long = (text[:MESSAGE] for text in texts(turns * 4 * MESSAGE) if len(text) >= MESSAGE)
+    return _turns(islice(((("user", "assistant")[k % 2], text) for k, text in enumerate(long)), turns))
+
+
 def _chat(turns: int) -> Samples:
-    from benchmarks.quality.simulate import KINDS, SHORTEST, phrases, simulated
+    from benchmarks.quality.simulate import KINDS, SHORTEST, simulated
+
+    # Short talks of every kind in turn, so that early and late turns are alike; no text comes twice.
+    said = (
+        (role, f"{k}.{place}: {text}")
+        for k in count()
+        for place, (role, text) in enumerate(simulated(list(KINDS)[k % len(KINDS)], k, SHORTEST).said)
+    )
+    return _turns(islice(said, turns))
+
+
+def _turns(said: Iterable[tuple[str, str]]) -> Samples:
+    """The user's turns of one conversation, in a program that sets no variable of a library."""
+    from benchmarks.quality.simulate import phrases
     from ethogram import Conversation
 
     # What the first turns load, and words that all conversations share, are no cost of this one.
     warm = Conversation("warm")
     for text in (text for texts in phrases().values() for text in texts):
         warm.turn(text)
-    # Short talks of every kind in turn, so that early and late turns are alike; no text comes twice.
-    made = (
-        (role, f"{k}.{place}: {text}")
-        for k in count()
-        for place, (role, text) in enumerate(simulated(list(KINDS)[k % len(KINDS)], k, SHORTEST).said)
-    )
     talk, samples = Conversation("bench"), []
-    for role, text in islice(made, turns):
+    for role, text in said:
         sample = timed(lambda: talk.turn(text, role))  # noqa: B023
         if role == "user":
             samples.append(sample)
@@ -457,7 +505,7 @@ def hook(inputs: Inputs) -> Samples:
     numbers = count()
 
     def answer(session: str) -> Sample:
-        payload = json.dumps(_payload(inputs.folder, session, next(numbers)))
+        payload = json.dumps(hook_payload(inputs.folder, session, next(numbers)))
         return command("-m", "ethogram", "hook", folder=inputs.folder, stdin=payload, environ=environ)
 
     answer("warm")
@@ -481,11 +529,12 @@ def _fill_hook(folder: Path, environ: Mapping[str, str], events: int) -> None:
     db = state_db.opened(state_path())
     answer = in_process(db, str(folder))
     for number in range(events // 2):  # each is a call and a result
-        answer(_payload(folder, "long", number))
+        answer(hook_payload(folder, "long", number))
     db.close()
 
 
-def _payload(folder: Path, session: str, number: int) -> dict[str, Any]:
+def hook_payload(folder: Path, session: str, number: int) -> dict[str, Any]:
+    """A result of a command in a run."""
     return {
         "session_id": session,
         "cwd": str(folder),

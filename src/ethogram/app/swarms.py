@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from operator import itemgetter
 
 from ..models import Detection, rank
 from ..models.detection import STANDING
@@ -67,15 +69,32 @@ def is_shared(detection: Detection) -> bool:
 
 
 def grouped(detections: Iterable[Detection]) -> list[list[Detection]]:
-    """Detections that name members, by swarm."""
-    groups: list[tuple[tuple[str, str], set[str], list[Detection]]] = []
-    for item in detections:
-        kind, members = (item.pattern, item.source), {*item.details[MEMBERS].split(", "), item.subject}
-        own = [group for group in groups if group[0] == kind and len(group[1] & members) >= COMMON]
-        groups = [group for group in groups if group not in own]
-        every = members.union(*(group[1] for group in own))
-        groups.append((kind, every, [*(known for group in own for known in group[2]), item]))
-    return [group for _, _, group in groups]
+    """Group detections that name members by swarm."""
+    groups: dict[int, tuple[set[str], list[tuple[int, Detection]]]] = {}
+    groups_of: defaultdict[tuple[str, str], defaultdict[str, set[int]]] = defaultdict(
+        lambda: defaultdict(set)
+    )
+    for number, detection in enumerate(detections):
+        members = {*detection.details[MEMBERS].split(", "), detection.subject}
+        groups_with = groups_of[detection.pattern, detection.source]
+        # Whoever has COMMON of the members has one of these: those of the most groups need not be asked.
+        near = set[int]().union(*sorted(map(groups_with.__getitem__, members), key=len)[: 1 - COMMON])
+        own = [group for group in near if len(groups[group][0] & members) >= COMMON]
+
+        largest = max(own, key=lambda group: sum(map(len, groups[group])), default=number)
+        names, items = groups.setdefault(largest, (set(), []))
+        items.append((number, detection))
+        for group in own:
+            if group != largest:
+                other_names, other_items = groups.pop(group)
+                for name in other_names:
+                    groups_with[name].remove(group)
+                members |= other_names
+                items += other_items
+        for name in members - names:
+            groups_with[name].add(largest)
+        names |= members
+    return [[detection for _, detection in sorted(items, key=itemgetter(0))] for _, items in groups.values()]
 
 
 def _joined(group: list[Detection]) -> Detection:

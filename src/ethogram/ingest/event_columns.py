@@ -134,6 +134,30 @@ def coded(values: Sequence[str | None]) -> Coded:
     return Coded(codes, [text for text in numbers if text is not None])
 
 
+class ContentIds(Sequence[str]):
+    """The ids of some rows of events, made of what the events came with, where they are read."""
+
+    __slots__ = ("events", "rows")
+
+    def __init__(self, events: EventColumns, rows: NDArray[np.int64]) -> None:
+        self.events, self.rows = events, rows
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @overload
+    def __getitem__(self, row: int) -> str: ...
+    @overload
+    def __getitem__(self, row: slice | NDArray[np.int64]) -> ContentIds: ...
+    def __getitem__(self, row: int | slice | NDArray[np.int64]) -> str | ContentIds:
+        if isinstance(row, int):
+            return self.events.ids_of(self.rows[row : row + 1])[0]
+        return ContentIds(self.events, self.rows[row])
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.events.ids_of(self.rows))
+
+
 class EventColumns(EventSequence):
     """Events in order, as columns; an Event is made when it is asked for.
 
@@ -282,8 +306,11 @@ class EventColumns(EventSequence):
                 name: list(values) if str in set(map(type, values)) else np.array(values, np.float64)
                 for name, (values, _) in added.items()
             }
+            readings = {name: column for name, column in readings.items() if len(rows_with(column))}
+            if not readings:
+                return self
             events = self._with({**self.readings, **readings}, {})
-            events.scorers = {**self.scorers, **{name: scorer for name, (_, scorer) in added.items()}}
+            events.scorers = {**self.scorers, **{name: added[name][1] for name in readings}}
             return events
         changed = dict(self.measured)
         rows = iter(rows_about(self.fields, self.readings, len(self)))
@@ -350,9 +377,10 @@ class EventColumns(EventSequence):
 
     def _with(self, readings: dict[str, Readings], measured: Mapping[int, Event]) -> EventColumns:
         result = copy(self)
-        if readings is not self.readings and (self.ids is None or None in self.ids):
+        made = isinstance(self.ids, ContentIds)
+        if readings is not self.readings and not made and (self.ids is None or None in self.ids):
             # An id made of content is that of the content as it was.
-            self.ids = result.ids = list(self._values("id", EVERY))
+            result.ids = ContentIds(self, np.arange(len(self)))
         result.readings, result.measured = readings, measured
         result._thin = None
         return result
@@ -366,6 +394,13 @@ class EventColumns(EventSequence):
     ) -> list[Event]:
         """Return the events of some rows; with `names` they need not have other readings than those."""
         at = np.asarray(rows, np.int64)
+        if self.measured:
+            measured = [self.measured.get(row) for row in at.tolist()]
+            others = iter(self._made(at[[event is None for event in measured]], names))
+            return [next(others) if event is None else event for event in measured]
+        return self._made(at, names)
+
+    def _made(self, at: NDArray[np.int64], names: Collection[str] | None) -> list[Event]:
         readings = self.readings_of(at, names)
         columns = [self._values(name, at) for name in FIELDS]
         columns.insert(FIELDS.index("timed") + 1, repeat(None))  # received_at
@@ -374,10 +409,7 @@ class EventColumns(EventSequence):
             scorers = (
                 {name: scorer for name, scorer in self.scorers.items() if name in own} for own in readings
             )
-        events = list(map(Event, *columns, readings, scorers))
-        if self.measured:
-            return [self.measured.get(row, event) for row, event in zip(at.tolist(), events, strict=True)]
-        return events
+        return list(map(Event, *columns, readings, scorers))
 
     def readings_of(
         self, rows: NDArray[np.int64], names: Collection[str] | None = None
@@ -413,6 +445,8 @@ class EventColumns(EventSequence):
 
     def ids_of(self, rows: NDArray[np.int64]) -> list[str]:
         """Return the ids of some rows; an event without its own gets it from its place and content."""
+        if isinstance(self.ids, ContentIds):
+            return list(self.ids[rows])
         own: list[Any] = [None] * len(rows) if self.ids is None else taken(self.ids, rows)
         lacking = [place for place, known in enumerate(own) if known is None]
         if not lacking:
@@ -444,7 +478,7 @@ class EventColumns(EventSequence):
 
 def taken(column: Any, rows: NDArray[np.int64] | slice) -> Any:
     """Return the values of some rows."""
-    if isinstance(column, (Coded, np.ndarray)) or isinstance(rows, slice):
+    if isinstance(column, (Coded, ContentIds, np.ndarray)) or isinstance(rows, slice):
         return column[rows]
     return [column[row] for row in rows.tolist()]
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from itertools import zip_longest
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from ..models import SEVERITIES, rank
@@ -201,23 +203,24 @@ def by_cause(detections: Iterable[Detection]) -> list[tuple[Detection, tuple[Det
     A loop and the error it meets, or a drop in use and the withdrawal, are one thing that happened.
     """
     groups: list[tuple[Detection, list[Detection]]] = []
-    places: dict[tuple[object, ...], list[int]] = {}
+    # First detections of one place do not overlap, so that by their start they are in order of their end too.
+    places: dict[tuple[object, ...], list[tuple[datetime, int]]] = {}
     for detection in detections:
         cause = detection.cause or detection.pattern
         key = (detection.source, detection.subject, detection.target, detection.thread, cause)
         known = places.setdefault(key, [])
-        own = next((n for n in known if _overlap(groups[n][0], detection)), None)
-        if own is None:
-            known.append(len(groups))
-            groups.append((detection, []))
+        opened, closed = detection.opened_at, detection.closed_at
+        low = bisect_left(known, opened, key=itemgetter(0))
+        high = len(known) if closed is None else bisect_right(known, closed, key=itemgetter(0))
+        if low:
+            before = groups[known[low - 1][1]][0].closed_at
+            low -= before is None or before >= opened
+        if low < high:
+            groups[min(number for _, number in known[low:high])][1].append(detection)
         else:
-            groups[own][1].append(detection)
+            known.insert(low, (opened, len(groups)))
+            groups.append((detection, []))
     return [(first, tuple(others)) for first, others in groups]
-
-
-def _overlap(a: Detection, b: Detection) -> bool:
-    first, second = sorted((a, b), key=lambda detection: detection.opened_at)
-    return first.closed_at is None or second.opened_at <= first.closed_at
 
 
 def also_text(detection: Detection, others: Iterable[Detection]) -> str:

@@ -12,7 +12,15 @@ import pytest
 
 from benchmarks.__main__ import main
 from benchmarks.speed import commands, measure
-from benchmarks.speed.data import records, texts, write_lines, write_parquet, write_patterns
+from benchmarks.speed.data import (
+    records,
+    texts,
+    write_copies,
+    write_lines,
+    write_parquet,
+    write_patterns,
+    write_usage,
+)
 from benchmarks.speed.measure import Inputs, Sample, Samples
 from benchmarks.speed.table import CURVES, MEASURES, NEED_DATA, ROWS, Row, growth, page, seconds
 from ethogram import analyze
@@ -29,6 +37,7 @@ def made_up() -> dict[str, Samples]:
         name: {shown: [Sample(1, 1, 1)] for row in ROWS if row.name == name for shown in row.figure.shows}
         for name in MEASURES.keys() - NEED_DATA.keys()
     }
+    results["copies"] = {str(copies): [Sample(1 + copies, 1)] for copies in (1, 5_000, 20_000)}
     results["hook"] = {name: [Sample(1, 1)] for name in ("new run", "long run", "empty process")}
     return results | {name: {"10": [Sample(1, 1)]} for name in ("subjects", "histories", "patterns")}
 
@@ -53,8 +62,9 @@ def test_batches_report_what_single_events_report():
         lambda: measure._evaluator(1),
         lambda: measure._tracker(500),
         lambda: measure._chat(60),
+        lambda: measure._long_chat(60),
     ],
-    ids=["scanner", "evaluator", "tracker", "chat"],
+    ids=["scanner", "evaluator", "tracker", "chat", "long chat"],
 )
 def test_every_candidate_inside_python_is_timed(run: Callable[[], Samples]):
     assert all(sample.cpu > 0 for taken in run().values() for sample in taken)
@@ -110,6 +120,15 @@ def test_files_of_events_are_read_whole(tmp_path):
         assert (found.events, found.checked[0].histories) == (300, 9)  # three subjects, three targets each
 
 
+def test_copies_are_one_text_and_usage_is_of_people(tmp_path):
+    write_copies(tmp_path / "copies.jsonl", 30)
+    (swarm,) = analyze(tmp_path / "copies.jsonl", patterns=["copied_text"]).detections
+    assert swarm.details["subjects"] == 30
+    write_usage(tmp_path / "usage.jsonl", 300, 3)
+    found = analyze(tmp_path / "usage.jsonl")
+    assert (found.events, found.subjects) == (300, 3)
+
+
 def test_sixty_patterns_are_sixty(tmp_path):
     write_patterns(tmp_path / "sixty", 60)
     library = load_patterns([tmp_path / "sixty"])
@@ -148,7 +167,7 @@ def test_the_start_is_no_cost_of_events():
 
 
 def test_the_page_leaves_out_what_needs_data_and_says_so():
-    text = page(made_up())
+    text = page(made_up(), {})
     left_out = [row.what for row in ROWS if row.name in NEED_DATA]
     assert f"Left out, since real data is needed (`--data FOLDER`): {'; '.join(left_out)}." in text
     assert all(f"| {row.what} |" in text for row in ROWS if row.name not in NEED_DATA)
@@ -174,9 +193,36 @@ def test_one_measurement_is_printed_and_nothing_written(capsys, monkeypatch, tmp
 def test_the_page_is_written_again_from_saved_figures(monkeypatch, tmp_path: Path):
     monkeypatch.setattr(commands, "SAVED", tmp_path / "speed.json")
     monkeypatch.setattr(commands, "PAGE", tmp_path / "page.md")
-    (tmp_path / "speed.json").write_text(json.dumps(made_up()), encoding="utf-8")
+    saved = {name: {"commit": "abc", "samples": taken} for name, taken in made_up().items()}
+    (tmp_path / "speed.json").write_text(json.dumps(saved), encoding="utf-8")
     assert main(["speed", "--render"]) == 0
-    assert (tmp_path / "page.md").read_text(encoding="utf-8") == page(made_up())
+    written = (tmp_path / "page.md").read_text(encoding="utf-8")
+    assert written == page(made_up(), dict.fromkeys(made_up(), "abc"))
+    assert "Measured at commit `abc`, on " in written
+
+
+def test_the_page_names_the_commit_of_each_measurement():
+    text = page(made_up(), {"start": "abc", "chat": "def", "hook": "abc"})
+    assert "Measured at commit `abc` (start, hook) and `def` (chat), on " in text
+
+
+@pytest.mark.parametrize("quick", [True, False])
+@pytest.mark.parametrize(
+    ("before", "limits", "code"),
+    [("holds", (1e9, 2e9), 1), ("holds, goal reached", (1e9, 2e9), 1), ("missed by 2x", (1e9, 2e9), 0),
+     ("holds", (1e-9, 1e9), 0)],
+)  # fmt: skip
+def test_a_bar_that_no_longer_holds_is_an_error(
+    quick: bool, before: str, limits: tuple[float, float], code: int, capsys, monkeypatch, tmp_path: Path
+):
+    (row,) = (row for row in ROWS if row.measure is measure.tracker)
+    monkeypatch.setattr(commands, "ROWS", [Row(row.what, row.measure, row.figure, limits)])
+    monkeypatch.setattr(commands, "SAVED", tmp_path / "speed.json")
+    monkeypatch.setattr(commands, "PAGE", tmp_path / "page.md")
+    (tmp_path / "page.md").write_text(f"| {row.what} | a | b | c |  | {before} |\n", encoding="utf-8")
+    monkeypatch.setitem(MEASURES, "tracker", lambda _: {"ours": [Sample(1e-5, 1e-5)]})
+    assert main(["speed", "--only", "tracker", *(["--quick"] if quick else [])]) == code
+    assert (f"{row.what}: missed by" in capsys.readouterr().err) == bool(code)
 
 
 def test_an_unknown_measurement_is_bad_usage(capsys):

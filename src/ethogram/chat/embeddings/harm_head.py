@@ -59,14 +59,19 @@ class Head:
     alarm: float
 
     def raw(self, vectors: Vectors) -> NDArray[np.float32]:
-        """The value of each row, about -1 to 1."""
-        bent = np.einsum("ij,ij->i", vectors @ self.matrix, vectors)
-        return np.asarray(bent + vectors @ self.linear + self.constant, dtype=np.float32)
+        """The value of each row, about -1 to 1; rows of half the length are turns without context."""
+        size = vectors.shape[1]
+        # Not a matrix product: it starts the threads of NumPy's linear algebra, which spin while they wait.
+        products = np.einsum("jk,ik->ij", self.matrix[:size, :size], vectors)
+        bent = np.einsum("ij,ij->i", products, vectors)
+        straight = np.einsum("ij,j->i", vectors, self.linear[:size])
+        return np.asarray(bent + straight + self.constant, dtype=np.float32)
 
     def levels(self, turns: Vectors, context: Vectors | None) -> NDArray[np.float32]:
         """The level of each turn after the same context: -0.7 for ordinary talk, alarming from 1."""
-        before = np.zeros(turns.shape[1], dtype=np.float32) if context is None else CONTEXT * context
-        raw = self.raw(np.hstack([turns, np.broadcast_to(before, turns.shape)]))
+        if context is not None:
+            turns = np.hstack([turns, np.broadcast_to(CONTEXT * context, turns.shape)])
+        raw = self.raw(turns)
         return np.asarray(AT_REST + (raw - self.rest) * (1 - AT_REST) / (self.alarm - self.rest), np.float32)
 
 
