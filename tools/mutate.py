@@ -365,6 +365,7 @@ def _copy(copy: Path, instrumented: bool) -> None:
             indent = re.match(r" *", lines[first - 1])[0]  # type: ignore[index]
             lines.insert(first - 1, f"{indent}_executes({f'{name}:{function}'!r})\n")
         path.write_text("".join(lines))
+    subprocess.run([sys.executable, "-m", "compileall", "-q", str(copy / PACKAGE)], check=True)
     (copy / ".complete").touch()
 
 
@@ -375,7 +376,7 @@ def _bodies(tree: ast.AST, outer: int = 0) -> Iterator[tuple[int, int]]:
             yield from _bodies(node)
             continue
         body = node.body[1:] if ast.get_docstring(node) is not None else node.body
-        if body and body[0].lineno > node.lineno:
+        if body and ast.unparse(body[0]) != "...":
             first = body[0]
             decorators = getattr(first, "decorator_list", [])
             yield node.lineno, min([first.lineno, *(decorator.lineno for decorator in decorators)])
