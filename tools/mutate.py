@@ -23,7 +23,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
@@ -54,6 +54,8 @@ NO_RESULT = {
 }
 # A test that computes for longer than this (seconds of CPU) has met an endless loop.
 TEST_CPU_S = 180
+NO_TESTS = 5
+"""Exit status of pytest."""
 RECORDER = """
 import builtins, os
 _seen, _path = set(), os.environ.get("MUTATE_EXECUTED")
@@ -93,9 +95,8 @@ class Fault(NamedTuple):
     function: str
     """Where it is, as `path:line` of the function; empty outside of functions."""
 
-    def applied(self) -> bytes:
+    def applied(self, source: bytes) -> bytes:
         """The source of its file with the fault."""
-        source = (ROOT / PACKAGE / self.path).read_bytes()
         return source[: self.start] + self.text.encode() + source[self.end :]
 
 
@@ -219,46 +220,53 @@ class _Faults(ast.NodeVisitor):
         self.generic_visit(node)
 
 
-def draw(seed: int, number: int) -> list[Fault]:
+def draw(seed: int, number: int, package: Path) -> list[Fault]:
     """Faults drawn by a seed: areas in turn, kinds alike."""
     chance, drawn = random.Random(seed), []
-    faults = {area: list(_faults_of(area)) for area in AREAS}
+    faults = {area: list(_faults_of(area, package)) for area in AREAS}
     for index in range(number):
         left = [fault for fault in faults[AREAS[index % len(AREAS)]] if fault not in drawn]
         kind = chance.choice(sorted({fault.kind for fault in left}))
         alike = [fault for fault in left if fault.kind == kind]
-        drawn.append(next(fault for fault in chance.sample(alike, len(alike)) if _parses(fault)))
+        drawn.append(next(fault for fault in chance.sample(alike, len(alike)) if _parses(fault, package)))
     return drawn
 
 
-def _parses(fault: Fault) -> bool:
+def _faults_of(area: str, package: Path) -> Iterator[Fault]:
+    for path in sorted((package / area).rglob("*.py")):
+        name = path.relative_to(package).as_posix()
+        if not name.startswith(LEFT_OUT):
+            yield from _Faults(name, path.read_bytes()).faults
+
+
+def _parses(fault: Fault, package: Path) -> bool:
     try:
-        ast.parse(fault.applied())
+        ast.parse(fault.applied((package / fault.path).read_bytes()))
     except SyntaxError:
         return False
     return True
 
 
-def _faults_of(area: str) -> Iterator[Fault]:
-    for path in sorted((ROOT / PACKAGE / area).rglob("*.py")):
-        name = path.relative_to(ROOT / PACKAGE).as_posix()
-        if not name.startswith(LEFT_OUT):
-            yield from _Faults(name, path.read_bytes()).faults
-
-
 class Runs:
     """Runs test files in the two copies, and remembers which functions a file executes."""
 
-    def __init__(self, work: Path, area_files: Iterable[str]) -> None:
-        self.sound, self.faulty = work / "sound", work / "faulty"
-        for copy in (self.sound, self.faulty):
-            if not (copy / ".complete").exists():
+    def __init__(self, work: Path) -> None:
+        self.sound, self.faulty, self.package = work / "sound", work / "faulty", work / "package"
+        if not self.package.exists():
+            for copy in (self.sound, self.faulty):
                 shutil.rmtree(copy, ignore_errors=True)
                 _copy(copy, instrumented=copy == self.sound)
+            shutil.copytree(self.faulty / PACKAGE, self.package)
+        # A run that was stopped may have left its fault.
+        shutil.copytree(self.package, self.faulty / PACKAGE, dirs_exist_ok=True)
         self.log = work / "executed.jsonl"
         lines = self.log.read_text().splitlines() if self.log.exists() else []
         self.executed: dict[str, dict[str, Any]] = {line["file"]: line for line in map(json.loads, lines)}
-        self.files = list(area_files)
+        self.files = [
+            path.relative_to(self.sound).as_posix()
+            for path in sorted((self.sound / "tests").rglob("test_*.py"))
+            if path.relative_to(self.sound).parts[1] not in NOT_RUN
+        ]
 
     def known(self, file: str) -> dict[str, Any]:
         """What a test file executes, which of its tests fail without a fault, and how long it takes."""
@@ -293,43 +301,58 @@ class Runs:
             return -1, process.communicate()[0]
         return process.returncode, output
 
-    def judge(self, fault: Fault, seconds: float) -> dict[str, Any]:
-        """Whether a test notices a fault, and which; at most for so many seconds."""
+    def judge(self, fault: Fault, seconds: float, tried: list[str]) -> dict[str, Any]:
+        """Whether a test notices a fault, and which, for at most so many seconds; not those tried before."""
         place = self.faulty / PACKAGE / fault.path
-        sound, tried, began = (ROOT / PACKAGE / fault.path).read_bytes(), [], time.monotonic()
-        result: dict[str, Any] = {"killed": False, "left": 0}
-        place.write_bytes(fault.applied())
+        source, began = (self.package / fault.path).read_bytes(), time.monotonic()
+        result: dict[str, Any] = {"killed": False, "left": 0, "tried": tried}
+        place.write_bytes(fault.applied(source))
         try:
-            for file in self.ordered(fault):
+            for file in (file for file in self.ordered(fault) if file not in tried):
                 if time.monotonic() - began > seconds:
                     result["left"] += 1
-                    continue
-                known = self.known(file)
-                if not any(name.startswith(fault.function or fault.path) for name in known["functions"]):
-                    continue
-                tried.append(file)
-                unsteady = [f"--deselect={test}" for test in known["failed"]]
-                status, output = self.run(self.faulty, [file, "-x", *unsteady])
-                if status not in (0, 5):
-                    by = (_failed(output) or [f"{file}: {output.strip()[-200:]}"])[0]
-                    return {**result, "killed": True, "by": by, "tried": tried}
-            return {**result, "tried": tried}
+                elif _executes(self.known(file), fault):
+                    tried.append(file)
+                    if by := self.failing(file):
+                        return {**result, "killed": True, "by": by}
+            return result
         finally:
-            place.write_bytes(sound)
+            place.write_bytes(source)
+
+    def failing(self, file: str) -> str:
+        """The first test of a file that fails with the fault, also when it runs again; '' if none does."""
+        unsteady = list(self.known(file)["failed"])
+        while True:
+            status, output = self.run(self.faulty, [file, "-x", *(f"--deselect={test}" for test in unsteady)])
+            if status in (0, NO_TESTS):
+                return ""
+            if not (failed := _failed(output)):
+                return f"{file}: {output.strip()[-200:]}"
+            if self.run(self.faulty, failed[:1])[0] not in (0, NO_TESTS):
+                return failed[0]
+            unsteady += failed[:1]
 
     def ordered(self, fault: Fault) -> list[str]:
-        """Test files: those that name what is in the module, then those of its area, then short ones."""
-        area, module = fault.path.split("/")[0], (ROOT / PACKAGE / fault.path).read_text()
+        """Test files: those known to execute the function, that name what is in its module, of its area."""
+        area, module = fault.path.split("/")[0], (self.package / fault.path).read_text()
         names = set(re.findall(r"^(?:class|def|async def) ([a-zA-Z]\w{3,})", module, re.MULTILINE))
         names |= {"ethogram." + fault.path[:-3].replace("/", ".")}
 
         def rank(file: str) -> tuple[Any, ...]:
-            words = _words(self.sound / file)
-            seconds = self.executed.get(file, {}).get("seconds", 20)
-            return -min(3, len(names & words)), file.split("/")[1] != area, seconds, file
+            known = self.executed.get(file, {"functions": (), "seconds": 0})
+            named = min(3, len(names & _words(self.sound / file)))
+            is_apart = not named and file.split("/")[1] != area
+            return not _executes(known, fault), is_apart, -named, known["seconds"], file
 
         itself = [f"{PACKAGE}/{fault.path}"] if ">>> " in module else []
         return itself + sorted(self.files, key=rank)
+
+
+def _executes(known: dict[str, Any], fault: Fault) -> bool:
+    """Whether a test file executes the function of a fault, or, outside of functions, its module."""
+    if fault.function:
+        return fault.function in known["functions"]
+    return any(name.startswith(f"{fault.path}:") for name in known["functions"])
 
 
 @cache
@@ -365,8 +388,6 @@ def _copy(copy: Path, instrumented: bool) -> None:
             indent = re.match(r" *", lines[first - 1])[0]  # type: ignore[index]
             lines.insert(first - 1, f"{indent}_executes({f'{name}:{function}'!r})\n")
         path.write_text("".join(lines))
-    subprocess.run([sys.executable, "-m", "compileall", "-q", str(copy / PACKAGE)], check=True)
-    (copy / ".complete").touch()
 
 
 def _bodies(tree: ast.AST, outer: int = 0) -> Iterator[tuple[int, int]]:
@@ -388,25 +409,25 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--faults", type=int, default=40)
     parser.add_argument("--minutes", type=float, default=30, help="for one fault")
-    parser.add_argument("--work", type=Path, default=ROOT / "build/mutate", help="copies and results")
+    parser.add_argument(
+        "--work",
+        type=Path,
+        default=ROOT / "build/mutate",
+        help="copies and results: remove it after a change",
+    )
     options = parser.parse_args()
     options.work.mkdir(parents=True, exist_ok=True)
-    runs = Runs(
-        options.work,
-        (
-            path.relative_to(ROOT).as_posix()
-            for path in sorted((ROOT / "tests").rglob("test_*.py"))
-            if path.relative_to(ROOT).parts[1] not in NOT_RUN
-        ),
-    )
+    runs = Runs(options.work)
     log = options.work / f"seed-{options.seed}.jsonl"
     lines = [json.loads(line) for line in log.read_text().splitlines()] if log.exists() else []
     results = {(line["path"], line["start"], line["text"]): line for line in lines}
-    faults = draw(options.seed, options.faults)
+    faults = draw(options.seed, options.faults, runs.package)
     for number, fault in enumerate(faults, 1):
         key = (fault.path, fault.start, fault.text)
-        if key not in results:
-            results[key] = {**fault._asdict(), **runs.judge(fault, options.minutes * 60)}
+        before = results.get(key, {"killed": False, "left": True, "tried": []})
+        if not before["killed"] and before["left"]:
+            judged = runs.judge(fault, options.minutes * 60, before["tried"])
+            results[key] = {**fault._asdict(), **judged}
             with log.open("a") as file:
                 file.write(json.dumps(results[key]) + "\n")
         print(f"{number:3} of {len(faults)} {_described(results[key])}", flush=True)

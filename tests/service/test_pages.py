@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import httpx
 import pytest
 
 from ethogram.app.judging.learning import LearningResult
+from ethogram.cli.main import main
 from ethogram.risk.proposal import Effect, Proposal
 from ethogram.service.demo import fill
 from ethogram.service.html import part
@@ -145,6 +147,19 @@ def test_the_page_of_the_api_has_no_escapes(client: httpx.Client) -> None:
     page = client.get("/api").text
     assert "Events are known by their id" in page
     assert "\\n" not in page
+
+
+def test_who_did_what_to_whom_is_counted_anew_when_something_came(start: Start, tmp_path: Path) -> None:
+    client, more = start(detects=False), tmp_path / "more.jsonl"
+    more.write_text("\n".join(json.dumps(line(f"more {number}", 3, target="di")) for number in range(3)))
+    for number, who in enumerate(("bo", "cy", "di"), 1):
+        if who == "di":  # from another process, which writes to the same store
+            assert main(["store", "import", str(more), "--store", str(tmp_path / "service.db")]) == 0
+        else:
+            post(client, line(f"to {who}", number, target=who))
+        page = client.get("/subjects/input/ann").text
+        assert f"<b>{number}</b> contact" in page
+        assert f"<bdi>{who}</bdi></a></th>" in page
 
 
 # --- the demo -------------------------------------------------------------------------------
