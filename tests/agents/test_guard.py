@@ -456,3 +456,10 @@ def test_guards_of_two_runs_know_nothing_of_each_other():
     item, other = RunGuard(), RunGuard()
     assert rungs(item, 2) + rungs(other, 2) == [""] * 4
     assert rungs(item, 1) == ["nudge"]
+
+
+def test_a_clock_that_was_days_ahead_and_is_put_right_loses_nothing():
+    now = [datetime(2026, 2, 1, tzinfo=UTC)]
+    guard = RunGuard(clock=lambda: now[0])
+    now[0] -= timedelta(days=30)
+    assert rungs(guard, 3) == ["", "", "nudge"]
