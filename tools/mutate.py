@@ -54,6 +54,8 @@ NO_RESULT = {
 """Arguments that change no result."""
 TEST_CPU_S = 180
 """A test that computes for longer has met an endless loop."""
+BATCH = 6
+"""Test files that run in one process."""
 NO_TESTS = 5
 """Exit status of pytest."""
 RECORDER = """
@@ -209,17 +211,23 @@ class Runs:
     def judge(self, fault: Fault, seconds: float, tried: list[str]) -> dict[str, Any]:
         """Whether a test notices a fault, and which, for so many seconds; not those tried before."""
         place, source = self.faulty / PACKAGE / fault.path, (self.package / fault.path).read_bytes()
-        began, left = time.monotonic(), 0
+        result: dict[str, Any] = {"killed": False, "left": 0, "tried": tried}
+        files, began = [file for file in self.ordered(fault) if file not in tried], time.monotonic()
         place.write_bytes(source[: fault.start] + fault.text.encode() + source[fault.end :])
         try:
-            for file in (file for file in self.ordered(fault) if file not in tried):
+            batch: list[str] = []
+            for file in files:
                 if time.monotonic() - began > seconds:
-                    left += 1
+                    result["left"] += 1
                 elif _executes(self.known(file), fault):
-                    tried.append(file)
-                    if by := self.failing(file):
-                        return {"killed": True, "by": by, "left": 0, "tried": tried}
-            return {"killed": False, "left": left, "tried": tried}
+                    batch.append(file)
+                # The likeliest one by one, then several in one process.
+                if batch and (len(batch) >= (1 if len(tried) < 2 else BATCH) or file == files[-1]):
+                    tried += batch
+                    if by := self.failing(batch):
+                        return {**result, "killed": True, "by": by}
+                    batch = []
+            return result
         finally:
             place.write_bytes(source)
 
@@ -250,15 +258,17 @@ class Runs:
             _append(self.log, self.executed[file])
         return self.executed[file]
 
-    def failing(self, file: str) -> str:
-        """The first test of a file that fails with the fault, also when it runs again; '' if none does."""
-        unsteady = list(self.known(file)["failed"])
+    def failing(self, files: list[str]) -> str:
+        """The first test of some files that fails with the fault, and once more alone; '' if none."""
+        unsteady = [test for file in files for test in self.known(file)["failed"]]
         while True:
-            status, output = self.run(self.faulty, [file, "-x", *(f"--deselect={test}" for test in unsteady)])
+            status, output = self.run(
+                self.faulty, [*files, "-x", *(f"--deselect={test}" for test in unsteady)]
+            )
             if status in (0, NO_TESTS):
                 return ""
             if not (failed := _failed(output)):
-                return f"{file}: {output.strip()[-200:]}"
+                return f"{files}: {output.strip()[-200:]}"
             if self.run(self.faulty, failed[:1])[0] not in (0, NO_TESTS):
                 return failed[0]
             unsteady += failed[:1]
