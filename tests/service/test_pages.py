@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -11,12 +12,15 @@ from urllib.parse import unquote
 import httpx
 import pytest
 
+from ethogram import Event, analyze
 from ethogram.app.judging.learning import LearningResult
 from ethogram.cli.main import main
+from ethogram.report.wording import title_of
 from ethogram.risk.proposal import Effect, Proposal
 from ethogram.service.demo import fill
 from ethogram.service.html import part
 from ethogram.service.pages import patterns as pattern_pages
+from ethogram.service.pages.people import days_of
 from service.conftest import Start, running, wait_for
 from service.test_events import COLD, line, post
 
@@ -160,6 +164,16 @@ def test_who_did_what_to_whom_is_counted_anew_when_something_came(start: Start, 
         page = client.get("/subjects/input/ann").text
         assert f"<b>{number}</b> contact" in page
         assert f"<bdi>{who}</bdi></a></th>" in page
+
+
+def test_what_was_detected_is_named_in_the_days_of_a_person() -> None:
+    at = datetime(2026, 1, 5, 12, tzinfo=UTC)
+    event = Event("e1", at, "ann", readings={"MAN_INJECTION": 0.8})
+    (detection,) = analyze([event], ["echoed_instruction"])
+    drawn = days_of([event], [detection], at + timedelta(days=2))
+    bars = re.findall(r"<rect[^>]*>(?:<title>([^<]*)</title>)?", drawn)
+    assert bars == [title_of(detection), "2026-01-05: 1"]
+    assert days_of([], [detection], at + timedelta(days=1_000)).count("<rect") == 0
 
 
 # --- the demo -------------------------------------------------------------------------------
