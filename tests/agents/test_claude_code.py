@@ -13,6 +13,7 @@ import pytest
 from ethogram.agents.hook import state_db
 from ethogram.agents.hook.replay import in_process
 from ethogram.agents.payload import response_text
+from ethogram.config.trust import record_file
 from settings_files import trusted_settings
 
 Told = dict[str, Any]
@@ -397,3 +398,10 @@ def test_passwords_of_well_known_programs_are_masked(start: Callable[..., Sessio
     ]
     assert any(answers)
     assert "Hunter2xyz" not in json.dumps(answers) + session.state()
+
+
+def test_whoever_edits_the_record_of_what_the_user_trusts_is_asked(start: Callable[..., Session]) -> None:
+    session, record = start(), record_file()
+    assert record is not None
+    answer = session.before("Edit", {"file_path": str(record), "old_string": "a", "new_string": "b"})
+    assert answer["hookSpecificOutput"]["permissionDecision"] == "ask"

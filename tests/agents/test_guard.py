@@ -500,3 +500,10 @@ def test_a_hundred_critical_paths_are_told_and_few_are_remembered() -> None:
     guard = RunGuard()
     assert {touched(guard, f"cat ~/.ssh/id_{n}").rung for n in range(100)} == {"nudge"}
     assert len(json.dumps(guard._state["interventions"])) < 10_000
+
+
+def test_a_clock_that_was_days_ahead_and_is_put_right_loses_nothing():
+    now = [datetime(2026, 2, 1, tzinfo=UTC)]
+    guard = RunGuard(clock=lambda: now[0])
+    now[0] -= timedelta(days=30)
+    assert rungs(guard, 3) == ["", "", "nudge"]

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from ethogram.agents.hook.replay import replay
+from ethogram.agents.hook.replay import payloads, replay
 from ethogram.cli.main import main
 from ethogram.models import Event
 from ethogram.schemas import schema
@@ -128,3 +128,20 @@ def test_events_that_tell_a_call_and_its_outcome_at_once_are_replayed(tmp_path: 
     *spoken, told = replay(events, str(tmp_path))
     assert [item["rung"] for item in spoken] == ["nudge"]
     assert told["runs"] == 1
+
+
+def test_an_agent_stops_before_each_message_of_the_user_and_at_the_end(tmp_path: Path) -> None:
+    steps = [
+        ("message", "user"), ("message", "assistant"), ("action", None), ("result", None),
+        ("message", "assistant"), ("message", "user"), ("message", "assistant"),
+    ]  # fmt: skip
+    events = [
+        Event(
+            f"e{n}", START + timedelta(seconds=n), "r/user" if role == "user" else "agent", n, thread="r",
+            kind=kind, text="Yes.", attributes={"role": role} if role else {"tool": "Read", "call_id": "c"},
+        )
+        for n, (kind, role) in enumerate(steps)
+    ]  # fmt: skip
+    asked = [(event.id, payload["hook_event_name"]) for event, payload in payloads(events, str(tmp_path))]
+    assert [event for event, name in asked if name == "Stop"] == ["e4", "e6"]
+    assert [event for event, name in asked if name == "UserPromptSubmit"] == ["e0", "e5"]

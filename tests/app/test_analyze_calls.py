@@ -38,3 +38,21 @@ def test_of_nothing_there_is_no_moment_unless_one_is_asked_about():
     assert ethogram.analyze([], LIBRARY).summary()["as_of"] is None
     asked = ethogram.analyze([], LIBRARY, as_of=datetime(2026, 1, 1, tzinfo=UTC))
     assert asked.summary()["as_of"].startswith("2026-01-01T00:00:00")
+
+
+@pytest.mark.parametrize(
+    ("scorers", "widths", "scorer"),
+    [
+        ({}, {}, "given"),
+        ({"MAN_INJECTION": "local@3"}, {}, "local@3"),
+        ({"MAN_INJECTION": "local@3"}, {"MAN_INJECTION": 20}, "local@3/20"),
+        ({"compassion": "local@3"}, {}, "given"),
+    ],
+)
+def test_a_detection_names_who_scored_its_evidence(scorers, widths, scorer):
+    event = ethogram.Event(
+        "e1", datetime(2026, 1, 1, tzinfo=UTC), "ann", readings={"MAN_INJECTION": 0.8},
+        scorers=scorers, widths=widths,
+    )  # fmt: skip
+    (detection,) = ethogram.analyze([event], ["echoed_instruction"])
+    assert detection.scorer == scorer

@@ -320,3 +320,15 @@ def test_a_state_prints_as_one_short_line():
     state = Conversation("c1").turn("How do I bake bread?")
     assert str(state).startswith("c1, turn 1 (user): SAFE 0.00, ")
     assert repr(state) == f"<ConversationState: {state}>"
+
+
+def test_closing_a_conversation_closes_the_store_that_it_opened_and_no_other(tmp_path):
+    url = str(tmp_path / "own.db")
+    with Conversation("c1", subject="kim", store=url) as talk:
+        talk.turn("Hello!")
+        assert len(list(tmp_path.iterdir())) > 1  # the log beside it
+    assert [file.name for file in tmp_path.iterdir()] == ["own.db"]
+    with open_store(url) as store:
+        with Conversation("c2", subject="kim", store=store) as talk:
+            talk.turn("Hello!")
+        assert store.load_state("conversation", "c2") is not None

@@ -488,3 +488,15 @@ def test_the_next_deadline_is_that_after_the_last_event_of_a_history():
         assert next_due(programs, events, events[0].at, case.cap) == expected
         some += bool(expected)
     assert some > 10
+
+
+def test_two_choices_of_patterns_that_sweep_one_store_each_keep_their_place(store, swept, tmp_path):
+    store.add(events(warm_messages() + turns("cy", [0.9, 0.9, 0.9], [1, 2, 3])))
+    warm, hot = (
+        load_patterns([tmp_path / "patterns" / f"{name}.yaml"]) for name in ("warm_then_cold", "hot_for_long")
+    )
+    assert told(swept(library=warm)) == [("new", "warm_then_cold", "ann")]
+    assert told(swept(library=hot)) == [("new", "hot_for_long", "cy")]
+    for library in (warm, hot):
+        again = swept(NOW + timedelta(minutes=1), library=library)
+        assert (told(again), again.subjects) == ([], 0)

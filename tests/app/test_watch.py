@@ -347,3 +347,42 @@ def moved(event: Event, source: str) -> Event:
     from dataclasses import replace
 
     return replace(event, source=source)
+
+
+USUAL = """\
+name: usual
+title: Usual
+description: As warm as is usual, where nothing else is known.
+shape: {sequence: [{usual: "CONDITION"}]}
+confidence: 0.5
+severity: low
+examples:
+  fires: [{story: not looked at here, compassion: [0.3]}]
+  quiet: [{story: not looked at here, compassion: [0.9]}, {story: another, compassion: [0.8]}]
+"""
+
+
+@pytest.mark.parametrize(
+    ("condition", "steps"),
+    [
+        # Only the last two steps have an apology: for the others the second comparison is decided beforehand.
+        ("compassion > 0.1 and or_else(apology, 0.3) == 0.3", ["s1", "s2", "s3"]),
+        ("compassion > 0.1 and or_else(apology, 0.3) != 0.5", ["s1", "s2", "s3", "s4"]),
+        # In binary, 0.1 + 0.2 is more than 0.3.
+        ("compassion + 0.1 == 0.3", ["s1", "s2"]),
+        ("compassion + 0.1 != 0.3", ["s0", "s3", "s4"]),
+    ],
+)
+def test_equality_is_up_to_rounding_and_may_be_certain_beforehand(tmp_path, condition, steps):
+    pattern = write_patterns(tmp_path / "p", USUAL.replace("CONDITION", condition)) / "usual.yaml"
+    readings = [
+        {"compassion": 0.05}, {"compassion": 0.2}, {"compassion": 0.2},
+        {"compassion": 0.4, "apology": 0.3}, {"compassion": 0.4, "apology": 0.4},
+    ]  # fmt: skip
+    events = [
+        Event(f"s{k}", START + timedelta(minutes=k), "ann", k, readings=values)
+        for k, values in enumerate(readings)
+    ]
+    watched = Watch([pattern]).observe_many(events)
+    assert [item.last_event for item in watched] == steps
+    assert [item.last_event for item in analyze(events, patterns=[pattern]).detections] == steps

@@ -178,3 +178,15 @@ def test_the_order_is_saved(small, tmp_path):
     again.observe(said(9, "e"))
     assert [subject for _, subject in again._intake.order] == ["c", "d", "a", "e"]
     assert again.evicted == 1
+
+
+@pytest.mark.parametrize(("others", "spreads"), [(0, 1), (60, 0)])
+def test_one_that_was_let_go_begins_no_spread(small, others, spreads):
+    watch = small(40)
+    # Ann is hot and meets two; with many others, who meet neither, she is let go before these are hot.
+    turns = [*[("ann", 0.9, "di")] * 3, ("ann", 0.9, "bo"), ("ann", 0.9, "cy")]
+    turns += [(f"s{k}", 0.1, "di") for k in range(others)]
+    turns += [*[("bo", 0.9, "di")] * 3, *[("cy", 0.9, "di")] * 3]
+    told = watch.observe_many(said(k, who, risk, target=to) for k, (who, risk, to) in enumerate(turns))
+    told += watch.flush()
+    assert sum(item.pattern == "heat_spreads" and item.state == "opened" for item in told) == spreads

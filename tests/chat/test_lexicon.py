@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from ethogram.chat.harm_lexicon import shown, terms
+from ethogram.chat.harm_lexicon import find, shown, terms
 from ethogram.chat.request import keywords, request, request_signal
 from ethogram.chat.turn_features import look
+from ethogram.chat.words import tokens
 
 
 def test_every_harmful_word_is_shown_as_it_is_written() -> None:
@@ -35,3 +36,15 @@ def test_reasons_show_whole_words() -> None:
 def test_a_setting_that_makes_it_less_grave_is_named(text: str, setting: str) -> None:
     turn = look(text)
     assert setting in request_signal(turn, request(turn)).reason
+
+
+@pytest.mark.parametrize(
+    ("text", "labels"),
+    [
+        ("a heart bypass", {"work", "make"}),
+        ("how to bypass", {"doing", "make", "cyber"}),
+        ("a bath bomb", {"work"}),
+    ],
+)
+def test_an_innocent_phrase_excuses_its_harmful_words_and_no_others(text: str, labels: set[str]) -> None:
+    assert {hit.term.label for hit in find(tokens(text))} == labels

@@ -413,3 +413,10 @@ def test_a_sweep_says_what_it_could_not_judge(recorded, capsys):
     assert end["not_judged"]["withdrawal"] == end["not_judged"]["late_night"] == 1
     run("usage", "sweep", "--store", "usage.db", "--as-of", "2026-09-29T12:00:00Z")
     assert "Too little data to judge, of 2 people: " in capsys.readouterr().out
+
+
+def test_after_a_purge_of_everybody_a_file_can_be_recorded_again(recorded, capsys):
+    run("store", "purge", "--store", "usage.db", "--subject", ANN)
+    capsys.readouterr()
+    run("usage", "record", "usage.csv", "--store", "usage.db")
+    assert capsys.readouterr().out == "240 events recorded in usage.db.\n"

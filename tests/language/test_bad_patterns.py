@@ -287,3 +287,30 @@ def test_a_fault_does_not_repeat_long_values():
     (found,) = [item for item in every if "unknown status 'xxx" in item]
     assert "one of experimental, shadow, stable, retired" in found
     assert len(found) < 300
+
+
+CONTRAST = """\
+name: warmer_at_night
+title: Warmer at night
+description: Warmer in the one half than in the other.
+shape:
+  contrast: {of: compassion, where: error > 0, against: error < 1, difference: 0.2, t: 2, at_least: AT_LEAST}
+confidence: 0.5
+severity: low
+examples: {fires: [], quiet: []}
+"""
+
+
+@pytest.mark.parametrize("number", ["0", "2.5", "1000", "many"])
+def test_a_number_of_readings_that_cannot_be_is_a_fault(number: str):
+    assert any(
+        fault.startswith("p.yaml:5:") and "at_least" in fault
+        for fault in faults(CONTRAST.replace("AT_LEAST", number))
+    )
+
+
+def test_a_text_has_at_most_four_thousand_characters():
+    longest = changed("description: Warmth.", f"description: {'x' * 4000}")
+    assert read_pattern_text(longest, load_vocabulary()).words["description"] == "x" * 4000
+    (fault,) = faults(longest.replace("description: x", "description: xx"))
+    assert fault == "p.yaml:3:14: description is longer than 4000 characters"

@@ -419,3 +419,18 @@ def test_a_function_is_asked_of_every_window_of_every_history(told):
     assert sorted((item.first_event, item.state, item.count, item.confidence) for item in found) == sorted(
         want
     )
+
+
+@pytest.mark.parametrize(
+    ("report", "explanation"),
+    [
+        ({"explanation": "As told."}, "As told."),
+        ({"explanation": 5}, "agent: Two files in turn."),
+        ({}, "agent: Two files in turn."),
+    ],
+)
+def test_a_report_that_came_with_an_event_is_told_only_where_it_is_text(report, explanation):
+    readings = {"in_code_ping_pong": 0.9, "in_code_ping_pong_report": json.dumps(report)}
+    events = [replace(event, readings=readings) for event in code_patterns.edits("a.py")]
+    (item,) = analyze(events, patterns=["ping_pong"])
+    assert item.explanation == explanation

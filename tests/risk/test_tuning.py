@@ -257,3 +257,11 @@ def test_no_more_verdicts_are_dealt_once_luck_is_certain_to_be_above_the_limit()
         [replace(line, hits=(x[:, None] > np.array(values)))], x > 0.5, groups, 1, 5_000, 0.001
     )
     assert honest == pytest.approx(1 / 5_001)
+
+
+def test_a_proposal_says_what_share_is_right_where_it_is_known():
+    _, told = one_run(np.random.default_rng(3), right=0.7)
+    assert isinstance(told, Proposal)
+    assert f"{told.after.detected} of the judged (100% right) instead of" in told.sentence()
+    nothing = replace(told, after=Effect(0, 0))
+    assert "0 of the judged instead of" in nothing.sentence()

@@ -180,3 +180,13 @@ def test_answers_are_as_the_description_says(client: httpx.Client, found: dict[s
 def test_a_wrong_method_is_told_the_right_one(client: httpx.Client) -> None:
     answer = client.delete("/v1/events")
     assert (answer.status_code, answer.headers["allow"]) == (405, "POST")
+
+
+def test_a_note_alone_changes_nothing_else(client: httpx.Client, found: dict[str, Any]) -> None:
+    url = f"/v1/detections/{found['id']}/triage"
+    client.post(url, json={"muted": "forever", "assigned": "bea"})
+    answer = client.post(url, json={"note": "known"})
+    assert answer.status_code == 200
+    assert {name: answer.json()[name] for name in ("muted", "assigned", "note")} == {
+        "muted": "forever", "assigned": "bea", "note": "known",
+    }  # fmt: skip

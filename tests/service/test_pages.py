@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import re
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -10,11 +12,15 @@ from urllib.parse import unquote
 import httpx
 import pytest
 
+from ethogram import Event, analyze
 from ethogram.app.judging.learning import LearningResult
+from ethogram.cli.main import main
+from ethogram.report.wording import title_of
 from ethogram.risk.proposal import Effect, Proposal
 from ethogram.service.demo import fill
 from ethogram.service.html import part
 from ethogram.service.pages import patterns as pattern_pages
+from ethogram.service.pages.people import days_of
 from service.conftest import Start, running, wait_for
 from service.test_events import COLD, line, post
 
@@ -145,6 +151,29 @@ def test_the_page_of_the_api_has_no_escapes(client: httpx.Client) -> None:
     page = client.get("/api").text
     assert "Events are known by their id" in page
     assert "\\n" not in page
+
+
+def test_who_did_what_to_whom_is_counted_anew_when_something_came(start: Start, tmp_path: Path) -> None:
+    client, more = start(detects=False), tmp_path / "more.jsonl"
+    more.write_text("\n".join(json.dumps(line(f"more {number}", 3, target="di")) for number in range(3)))
+    for number, who in enumerate(("bo", "cy", "di"), 1):
+        if who == "di":  # from another process, which writes to the same store
+            assert main(["store", "import", str(more), "--store", str(tmp_path / "service.db")]) == 0
+        else:
+            post(client, line(f"to {who}", number, target=who))
+        page = client.get("/subjects/input/ann").text
+        assert f"<b>{number}</b> contact" in page
+        assert f"<bdi>{who}</bdi></a></th>" in page
+
+
+def test_what_was_detected_is_named_in_the_days_of_a_person() -> None:
+    at = datetime(2026, 1, 5, 12, tzinfo=UTC)
+    event = Event("e1", at, "ann", readings={"MAN_INJECTION": 0.8})
+    (detection,) = analyze([event], ["echoed_instruction"])
+    drawn = days_of([event], [detection], at + timedelta(days=2))
+    bars = re.findall(r"<rect[^>]*>(?:<title>([^<]*)</title>)?", drawn)
+    assert bars == [title_of(detection), "2026-01-05: 1"]
+    assert days_of([], [detection], at + timedelta(days=1_000)).count("<rect") == 0
 
 
 # --- the demo -------------------------------------------------------------------------------

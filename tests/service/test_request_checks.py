@@ -16,7 +16,7 @@ from ethogram.service.audit import actions_of
 from ethogram.service.keys import new_key, remove_key
 from ethogram.service.options import ServeOptions
 from ethogram.store import open_store
-from service.conftest import Start
+from service.conftest import Start, wait_for
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -130,3 +130,16 @@ def test_without_keys_nobody_else_may_connect() -> None:
         ServeOptions(host="0.0.0.0").check(has_keys=False)
     ServeOptions(host="0.0.0.0").check(has_keys=True)
     ServeOptions().check(has_keys=False)
+
+
+def test_what_a_key_has_used_up_comes_back_with_time(start: Start, tmp_path: Path) -> None:
+    with open_store(str(tmp_path / "service.db"), create=True) as store:
+        _, secret = new_key(store, "agent", "ingest", NOW, rate=30)
+    client = start(detects=False)
+
+    def send() -> int:
+        answer = client.post("/v1/events", json={"subject": "ann"}, headers={"x-api-key": secret})
+        return answer.status_code
+
+    wait_for(lambda: send() == 429)
+    wait_for(lambda: send() == 200)

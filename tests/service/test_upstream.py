@@ -160,3 +160,34 @@ def test_small_packets_are_not_delayed() -> None:
 
     # Else the second half of an answer waits 40 ms for word of the first.
     assert asyncio.run(accepted())
+
+
+@pytest.mark.parametrize(
+    ("method", "body", "length"),
+    [("GET", b"", None), ("GET", b"{}", b"2"), ("POST", b"", b"0"), ("POST", b"{}", b"2")],
+)
+def test_a_request_says_how_long_its_body_is_unless_it_needs_none(
+    method: str, body: bytes, length: bytes | None
+) -> None:
+    heads: list[bytes] = []
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        heads.append(await reader.readuntil(b"\r\n\r\n"))
+        writer.write(WHOLE)
+        await writer.drain()
+        writer.close()
+
+    async def run() -> None:
+        server = await asyncio.start_server(serve, "127.0.0.1", 0)
+        upstream = Upstream(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}")
+        try:
+            connection = await upstream.send(method, b"/", [], body)
+            assert (await connection.response())[0] == 200
+            upstream.done(connection)
+        finally:
+            upstream.close()
+            server.close()
+
+    asyncio.run(run())
+    lengths = [line[16:] for line in heads[0].split(b"\r\n") if line.lower().startswith(b"content-length: ")]
+    assert lengths == ([] if length is None else [length])

@@ -185,3 +185,13 @@ def test_a_person_gets_everything_that_is_kept_of_them(path, key):
     assert records[2] == {"record": "usage_day", "day": "2026-03-02", "events": 1, "active_hours": [11.0]}
     # 2 ** (log2(124) to the sixteenth) - 1
     assert records[3]["typical_length"] == pytest.approx(123, rel=0.05)
+
+
+def test_a_session_that_begins_late_in_a_half_hour_keeps_its_events_when_moments_are_cut(path, key):
+    """From 10:20 to 10:40: twenty minutes, which begin at 10:00 once the day is over, in one half-hour."""
+    with opened(path, key, keep="aggregates") as tracker:
+        for minute in (20, 25, 35, 40, 40):
+            tracker.record(WHO, BEGIN + 60 * minute, 100, session=SESSION)
+        tracker.tidy(BEGIN + 2 * DAY)
+        rows = [item for item in tracker.export(WHO) if item["record"] == "usage_half_hour"]
+    assert [item["events"] for item in rows] == [5]

@@ -288,3 +288,18 @@ def test_a_store_of_events_is_no_usage_store(path):
     raw.close()
     with pytest.raises(BadUsage, match="is a store of events"):
         opened(path)
+
+
+LEFT_OPEN = """
+    import sys
+    from ethogram.usage.tracker import UsageTracker
+    tracker = UsageTracker(sys.argv[1], key=sys.argv[2], hold=3600)
+    tracker.record("ann", 1_772_445_600, 10)
+"""
+
+
+def test_what_a_process_holds_back_is_written_when_it_ends_without_closing(path, tmp_path):
+    write_keys(tmp_path / "key", KEYS)
+    assert started(LEFT_OPEN, str(path), str(tmp_path / "key")).wait(timeout=60) == 0
+    with opened(path) as tracker:
+        assert events_of(tracker, "ann") == 1

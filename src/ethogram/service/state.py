@@ -110,6 +110,8 @@ class Service:
         self.metrics.events.labels("added").inc(added.added)
         self.metrics.events.labels("repeated").inc(added.repeated)
         if added.added:
+            # Events that come one by one do not move their source's sequence on.
+            self.contacts.clear()
             self.sweeper.wake()
 
     def faults(self) -> list[str]:
