@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from ethogram import Event, Watch
+from ethogram import Event, Watch, analyze
 from ethogram.app.readings import names_used
 from ethogram.config import Settings
 from ethogram.errors import BadEvents, BadUsage, Conflict

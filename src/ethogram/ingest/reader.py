@@ -441,8 +441,8 @@ def without_collection() -> Iterator[None]:
         yield
     finally:
         if collecting:
-            # What was read counts as old at once: else the next look goes through all of it. Little is not worth
-            # that, nor asking whether somebody froze something, which counts all that is frozen.
+            # What was read counts as old at once: else the next look goes through all of it. Little is looked
+            # through sooner than all that somebody froze is counted.
             if gc.get_count()[0] > MANY_OBJECTS and not gc.get_freeze_count():
                 gc.freeze()
                 gc.unfreeze()

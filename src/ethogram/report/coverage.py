@@ -17,6 +17,7 @@ from .wording import clean, listed, plural, ranked, title_of
 if TYPE_CHECKING:
     from ..app.result import Analysis
     from ..ingest import Gathered
+    from ..language.program import Program
     from ..models import Detection
     from ..models.mute import Mute
     from ..patterns.library import Library
@@ -133,9 +134,20 @@ def needs_text(names: Iterable[str], analysis: Analysis, library: Library, batch
 
     'messages (17), times (`at`) (6)'
     """
-    counts: dict[str, set[str]] = {}
+    from ..engine.combination import parts_meant
+
+    programs = {program.name: program for program in library.programs}
+    families, counts = family_of(library), dict[str, set[str]]()
+
+    def needed(name: str) -> str:
+        program = programs[name]
+        if program.is_combination:
+            part = next((other for other in programs if parts_meant(program.parts, other)), None)
+            return needed(part) if part else "its parts"
+        return _need(program, families[name], analysis, batch)
+
     for name in names:
-        counts.setdefault(_need(name, analysis, library, batch), set()).add(base_pattern(name))
+        counts.setdefault(needed(name), set()).add(base_pattern(name))
     needs = sorted(counts.items(), key=lambda item: (-len(item[1]), item[0]))
     hint = ": --evaluator local" if _could_be_scored(analysis, batch) else ""
     return ", ".join(
@@ -143,18 +155,12 @@ def needs_text(names: Iterable[str], analysis: Analysis, library: Library, batch
     )
 
 
-def _need(name: str, analysis: Analysis, library: Library, batch: Gathered) -> str:
-    """What would make one pattern applicable."""
-    from ..engine.combination import parts_meant
+def _need(program: Program, family: str, analysis: Analysis, batch: Gathered) -> str:
+    """What would make one pattern applicable that is not a combination."""
     from ..evaluators.base import looks_at_scores
 
-    programs = {program.name: program for program in library.programs}
-    program, family = programs[name], family_of(library)[name]
-    if program.is_combination:
-        parts = [other for other in programs if parts_meant(program.parts, other)]
-        return _need(parts[0], analysis, library, batch) if parts else "its parts"
     if family == OWN:
-        missing = next((row.missing for row in analysis.checked if row.pattern == name), ())
+        missing = next((row.missing for row in analysis.checked if row.pattern == program.name), ())
         return f"readings of {listed(sorted(missing or program.signals), MOST)}"
     if family == "run":
         return "agent runs"
