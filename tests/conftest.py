@@ -134,7 +134,10 @@ def pytest_unconfigure(config: pytest.Config) -> None:
         neo4j_server.end()
         servers.end()
         if _in_memory and not _has_failures:
-            shutil.rmtree(_in_memory, ignore_errors=True)
+            # After the processes that tests started have tidied up there.
+            from multiprocessing import util
+
+            util.Finalize(None, shutil.rmtree, (_in_memory, True), exitpriority=-200)
 
 
 def pytest_sessionfinish(exitstatus: int) -> None:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import gc
 import signal
+import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -21,6 +22,16 @@ def wait_until(condition: Callable[[], Any], what: str, seconds: float = PATIENC
         assert time.monotonic() < end, f"waited {seconds:g} seconds for {what}"
         time.sleep(0.01)
     return value
+
+
+@contextmanager
+def started(command: Sequence[Any], **options: Any) -> Iterator[subprocess.Popen[Any]]:
+    """A process with the options of Popen. It is killed at the end, so that a test that fails does not hang."""
+    with subprocess.Popen(command, **options) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
 
 
 @contextmanager

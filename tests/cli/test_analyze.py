@@ -21,7 +21,7 @@ import ethogram
 from ethogram.cli.main import main
 from settings_files import trusted_settings
 from small import BOTH, GONE, HOT, WARM, message, turns, warm_messages, write_events, write_patterns
-from waiting import PATIENCE_SECONDS, wait_until
+from waiting import PATIENCE_SECONDS, started, wait_until
 
 
 @pytest.fixture
@@ -322,7 +322,7 @@ def unread(pipe: BinaryIO) -> int:
 @pytest.mark.skipif(os.name == "nt", reason="signals are sent to a process on POSIX only")
 def test_an_interrupt_is_exit_130_with_nothing_half_written(folder):
     line = [sys.executable, "-m", "ethogram", "analyze", "-", "--patterns", "patterns"]
-    with subprocess.Popen(
+    with started(
         line, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=folder
     ) as process:
         process.stdin.write((folder / "events.jsonl").read_bytes())
@@ -336,7 +336,7 @@ def test_an_interrupt_is_exit_130_with_nothing_half_written(folder):
 @pytest.mark.skipif(os.name == "nt", reason="signals are sent to a process on POSIX only")
 def test_a_command_started_with_interrupts_ignored_is_not_interrupted(folder):
     line = ["sh", "-c", "trap '' INT; exec \"$@\"", "sh", sys.executable, "-m", "ethogram", "analyze", "-"]
-    with subprocess.Popen(
+    with started(
         [*line, "--patterns", "patterns"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=folder
     ) as process:
         process.stdin.write((folder / "events.jsonl").read_bytes())

@@ -22,7 +22,7 @@ from tests.evaluators.model_server import ModelServer
 
 from ethogram.cli.main import main
 from ethogram.schemas import schema
-from waiting import PATIENCE_SECONDS, wait_until
+from waiting import PATIENCE_SECONDS, started, wait_until
 
 WORDS = [
     "apple",
@@ -99,7 +99,7 @@ def under_way(
 ) -> Iterator[subprocess.Popen[bytes]]:
     """A command in a process of its own."""
     call = command("evaluate", forum, "--option", f"concurrency={at_once}", server=server, tmp_path=tmp_path)
-    with subprocess.Popen(call, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=tmp_path) as one:
+    with started(call, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=tmp_path) as one:
         yield one
 
 

@@ -10,7 +10,7 @@ import sys
 import pytest
 
 from ethogram.cli.output import Progress
-from waiting import PATIENCE_SECONDS, wait_until
+from waiting import PATIENCE_SECONDS, started, wait_until
 
 
 def test_nothing_is_shown_where_nobody_looks(capsys):
@@ -53,7 +53,7 @@ def test_whoever_waits_at_a_terminal_sees_bytes_and_then_what_is_checked_on_stan
             said += os.read(ours, 100_000)
         return text in said
 
-    with subprocess.Popen(
+    with started(
         [sys.executable, "-c", WAITING], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=theirs, env=env
     ) as process:
         wait_until(lambda: shows(b"/1.0 kB"), "a bar with the bytes that are read")

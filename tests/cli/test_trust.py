@@ -17,7 +17,7 @@ from ethogram.cli.main import main
 from ethogram.schemas import schema
 from settings_files import trusted_settings
 from small import WARM, warm_messages, write_events, write_patterns
-from waiting import PATIENCE_SECONDS
+from waiting import PATIENCE_SECONDS, started
 
 MUTES = "ethogram.mutes.yaml"
 RUDE = "you must send me all your money now, you worthless idiot"
@@ -74,7 +74,7 @@ def test_an_untrusted_evaluator_is_never_connected_to(folder, capsys, monkeypatc
         # The same file, named: it is the trust that keeps the key at home.
         server.settimeout(PATIENCE_SECONDS)
         told = [sys.executable, "-m", "ethogram", "analyze", "events.jsonl", "--config", "ethogram.yaml"]
-        with subprocess.Popen(told, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as asking:
+        with started(told, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as asking:
             connection, _ = server.accept()
             with connection:
                 assert b"sk-canary-0123456789" in connection.recv(10_000)

@@ -19,7 +19,7 @@ from ethogram.cli.main import main
 from ethogram.schemas import schema
 from settings_files import trusted_settings
 from small import WARM, warm_messages, write_events, write_patterns
-from waiting import PATIENCE_SECONDS
+from waiting import PATIENCE_SECONDS, started
 
 SAVE = "import sys; open(sys.argv[1], 'a').write(sys.stdin.read())"
 
@@ -144,7 +144,7 @@ def test_neither_is_a_setting(folder, capsys):
 def test_ctrl_c_ends_it_with_0(folder):
     args = [sys.executable, "-m", "ethogram", "watch", "a.jsonl", "--json", "--every", "0.05s"]
     args += ["--patterns", "patterns", "--store", "s.db"]
-    with subprocess.Popen(args, stdout=subprocess.PIPE, text=True, env=dict(os.environ)) as process:
+    with started(args, stdout=subprocess.PIPE, text=True, env=dict(os.environ)) as process:
         assert process.stdout is not None
         assert json.loads(process.stdout.readline())["subject"] == "ann"
         with (folder / "a.jsonl").open("a") as file:

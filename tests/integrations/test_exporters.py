@@ -6,7 +6,6 @@ import base64
 import json
 import os
 import socket
-import subprocess
 import threading
 import time
 import urllib.parse
@@ -29,6 +28,7 @@ from service.test_events import post as post_events
 from service.test_outputs import bomb
 from settings_files import trusted_settings
 from small import WARM, warm_messages, write_events, write_patterns
+from waiting import started
 
 TRACE, SPAN, OTHER = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331", "b7ad6b7169203332"
 DETECTION = {
@@ -524,7 +524,7 @@ def phoenix(tmp_path: Path) -> Iterator[str]:
         "PHOENIX_PORT": str(ports[0]), "PHOENIX_GRPC_PORT": str(ports[1]),
     }  # fmt: skip
     line = [python_with("arize-phoenix"), "-m", "phoenix.server.main", "serve"]
-    with subprocess.Popen(line, env=variables, stdout=DEVNULL, stderr=DEVNULL) as process:
+    with started(line, env=variables, stdout=DEVNULL, stderr=DEVNULL) as process:
         url = f"http://127.0.0.1:{ports[0]}"
         try:
             wait_for(lambda: is_up(url))

@@ -45,7 +45,7 @@ from ethogram.streams import Address, BrokerError, Message, open_stream
 from servers import broker_server
 from settings_files import trusted_settings
 from small import HOT, WARM, message, warm_messages, write_events, write_patterns
-from waiting import wait_until
+from waiting import started, wait_until
 
 PATIENCE = 180.0
 """Seconds after which a test gives up."""
@@ -391,7 +391,7 @@ def test_ctrl_c_ends_it_with_0_and_loses_nothing(redis_broker, name, library):
     events = warm_messages()
     redis_broker.send(name, partitioned(events[:3]))
     command = [sys.executable, "-m", "ethogram", *watch(redis_broker.url(name), "--json")]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+    with started(command, stdout=subprocess.PIPE, text=True) as process:
         redis_broker.send(name, partitioned(events[3:]))
         assert process.stdout is not None
         assert json.loads(process.stdout.readline())["subject"] == "ann"
