@@ -28,6 +28,7 @@ from ethogram.language.ast import (
     Arithmetic,
     Compare,
     Elapsed,
+    Function,
     Measure,
     Number,
     Or,
@@ -375,3 +376,11 @@ def test_events_of_columns_read_like_any_other():
 def test_numpy_is_not_loaded_before_it_is_used():
     code = "import sys, ethogram.cli.main, ethogram.engine.detect; sys.exit('numpy' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], timeout=PATIENCE_SECONDS, check=False).returncode == 0
+
+
+@pytest.mark.parametrize("argument", [0.0, 0.5, 1.01, 9.0])
+def test_a_confidence_that_is_always_the_same_is_that_of_the_plain_reading(argument: float):
+    """The logarithm of 0 is absent, others lie below, within and above what a confidence can be."""
+    sure = Function("log", (Number(argument),))
+    events = many(3, 4)
+    assert check([Pattern("sure", Threshold(over("compassion", -1)), confidence=sure)], events) == 3

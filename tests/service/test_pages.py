@@ -194,6 +194,14 @@ def test_every_page_of_the_demo_says_which_scores_are_written_by_hand(tmp_path: 
             assert said.endswith("From the text of demo-risk, ethogram chat says CAUTIOUS."), path
 
 
+def test_why_a_pattern_is_quiet_says_of_each_condition_whether_it_holds(client: httpx.Client) -> None:
+    post(client, line("warm", 1), line("cold", 2, readings=COLD))
+    page = client.get("/subjects/input/ann/why/love_bombing").text
+    conditions = re.findall(r'<li class="d\d is-(\w+)"><b>([^<]*)</b> <code>(\w+)', page)
+    # The second event is not warm, and follows the first at once.
+    assert conditions == [("no", "does not hold", "compassion"), ("yes", "holds", "max_gap")]
+
+
 def sessions(client: httpx.Client) -> str:
     """Post five sessions of one agent at the same time, two of them stuck; return the id of one's loop."""
     runs = [steps(f"session-{name}", 5, stuck=name in "be") for name in "abcde"]
