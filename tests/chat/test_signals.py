@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from ethogram import Conversation
 from ethogram.chat.accumulation import Manner, behaviour
+from ethogram.chat.escalation import QUERY_WEIGHT
 from ethogram.chat.obfuscation import undisguise
 from ethogram.chat.records import Mode
 from ethogram.chat.state import State, to_json
@@ -155,3 +157,12 @@ def test_what_raised_and_lowered_the_risk_is_told():
 
 def test_state_begins_plain():
     assert to_json(State())["version"] == 1
+
+
+def test_a_whole_line_of_questions_adds_all_of_its_weight_and_a_part_of_it_less_than_half():
+    talk = Conversation("c1")
+    texts = ("What is a relay?", "How does it work?", "Where is it weak?", "How to exploit that?")
+    first, *parts, whole = [talk.turn(text).signal("query_pattern").adds for text in texts]
+    assert first == 0
+    assert 0 < parts[0] < parts[1] < QUERY_WEIGHT / 2
+    assert whole == pytest.approx(QUERY_WEIGHT)
