@@ -384,3 +384,13 @@ def test_a_confidence_that_is_always_the_same_is_that_of_the_plain_reading(argum
     sure = Function("log", (Number(argument),))
     events = many(3, 4)
     assert check([Pattern("sure", Threshold(over("compassion", -1)), confidence=sure)], events) == 3
+
+
+@pytest.mark.parametrize(("op", "found"), [("==", 0), ("!=", 3)])
+def test_a_category_never_equals_a_number(op: str, found: int):
+    events = [
+        Event.sample(id=str(k), seq=k, at=EPOCH + timedelta(minutes=k), readings={"mood": "calm", "x": 0.5})
+        for k in range(3)
+    ]
+    steps = (Step("differs", Compare(op, Signal("mood"), Signal("x"))),)
+    assert check([Pattern("apart", Sequence(steps, max_gap=0), confidence=Number(1.0))], events) == found
