@@ -390,3 +390,19 @@ def test_a_closed_input_is_no_error(project):
     command = f"{sys.executable} -m ethogram hook <&-"
     done = subprocess.run(command, shell=True, capture_output=True, check=False)
     assert (done.returncode, done.stderr) == (0, b"")
+
+
+def test_an_answer_that_nobody_reads_is_a_fault_that_status_tells_of(project, monkeypatch):
+    monkeypatch.delenv("PYTHONUNBUFFERED", raising=False)
+    reader, writer = os.pipe()
+    os.close(reader)
+    payload = {
+        "session_id": "s", "cwd": str(project), "hook_event_name": "PreToolUse", "tool_name": "Read",
+        "tool_input": {"file_path": str(project / ".env")}, "tool_use_id": "c1",
+    }  # fmt: skip
+    with os.fdopen(writer, "wb") as closed:
+        subprocess.run(
+            [sys.executable, "-m", "ethogram", "hook"],
+            input=json.dumps(payload).encode(), stdout=closed, timeout=PATIENCE_SECONDS, check=False,
+        )  # fmt: skip
+    assert "BrokenPipeError" in Path(location.log_path()).read_text()
