@@ -14,11 +14,13 @@ import pytest
 from ethogram.agents.hook import state_db
 from ethogram.agents.hook.claude_code import load_plan
 from ethogram.agents.hook.location import is_current, plan_path, read_data, write_data
-from ethogram.agents.hook.plan import prepare
+from ethogram.agents.hook.plan import choose, prepare
 from ethogram.agents.hook.replay import in_process, run_hook
 from ethogram.config.learned import LEARNED_FILE, write_changes
+from ethogram.patterns.library import load_patterns
 from ethogram.risk.changes import Change
 from settings_files import trusted_settings
+from small import HOT, write_patterns
 
 
 def failing(folder: Path, n: int) -> dict[str, object]:
@@ -148,3 +150,10 @@ def test_a_state_folder_that_others_may_write_to_is_not_used(place: Path) -> Non
     state.chmod(0o777)
     assert run_hook(failing(place, 0)) == {}
     assert list(state.iterdir()) == []
+
+
+def test_a_pattern_that_looks_beyond_one_run_is_left_to_analyze(tmp_path: Path) -> None:
+    own = HOT.replace("name: hot_for_long", "name: hot_in_a_run\ngroup_by: [subject, thread]")
+    watched, left_out = choose(load_patterns([write_patterns(tmp_path, HOT, own)]))
+    assert dict(left_out)["hot_for_long"] == "its history is not one run"
+    assert [item.program.name for item in watched if item.program.name.startswith("hot")] == ["hot_in_a_run"]

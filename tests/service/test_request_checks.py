@@ -143,3 +143,10 @@ def test_what_a_key_has_used_up_comes_back_with_time(start: Start, tmp_path: Pat
 
     wait_for(lambda: send() == 429)
     wait_for(lambda: send() == 200)
+
+
+def test_a_path_that_is_not_there_is_answered_and_counted_without_its_name(client: httpx.Client) -> None:
+    assert [client.get(f"/no/such/place/{number}").status_code for number in range(3)] == [404] * 3
+    counted = [text for text in client.get("/metrics").text.splitlines() if 'route="none"' in text]
+    assert any(text.endswith(" 3.0") and 'status="404"' in text for text in counted)
+    assert not any("place" in text for text in counted)
