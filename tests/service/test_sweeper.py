@@ -23,7 +23,8 @@ def test_it_sweeps_at_the_start_and_then_when_it_is_woken(tmp_path: Path) -> Non
             return sweeper, reports
 
         sweeper, reports = begin("one.db")
-        begin("two.db")  # takes longer than many sweeps
-        assert len(reports) == 1
+        begin("two.db")  # takes as long as many sweeps
+        swept = len(reports)
+        assert swept < 5  # one, and on a slow machine one each half a minute
         sweeper.wake()
-        wait_until(lambda: len(reports) == 2, "a sweep after it was woken")
+        wait_until(lambda: len(reports) > swept, "a sweep after it was woken")
