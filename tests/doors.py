@@ -270,7 +270,7 @@ def sweeps_done(client: httpx.Client) -> int:
     counts = dict(
         line.rsplit(" ", 1) for line in client.get("/metrics").text.splitlines() if line[:1] not in ("", "#")
     )
-    assert 'ethogram_sweeps_total{outcome="failed"}' not in counts
+    assert float(counts['ethogram_sweeps_total{outcome="failed"}']) == 0, "a sweep failed"
     return int(float(counts.get('ethogram_sweeps_total{outcome="done"}', 0)))
 
 

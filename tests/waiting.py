@@ -26,7 +26,7 @@ def wait_until(condition: Callable[[], Any], what: str, seconds: float = PATIENC
 
 @contextmanager
 def started(command: Sequence[Any], **options: Any) -> Iterator[subprocess.Popen[Any]]:
-    """A process with the options of Popen. It is killed at the end, so that a test that fails does not hang."""
+    """A process with the options of Popen, killed at the end: a test that fails does not wait for it."""
     with subprocess.Popen(command, **options) as process:
         try:
             yield process

@@ -22,12 +22,13 @@ from ..app.live.stream_consumer import Consumer, EventWriter, Refused, Sweeps
 from ..app.run_record import Run, RunEpisode
 from ..app.sweep import Sweep
 from ..errors import BadEvents, BadUsage
+from ..ingest.collector import NOT_EVENTS
 from ..integrations.exporters.base import Record
 from ..models import Detection, rank
 from ..models.detection import StepRange
 from ..remote.webhook import Webhook
 from ..report.runs import episode_text, steps_text
-from ..report.wording import plural, sentence, span, title_of, whom
+from ..report.wording import plural, sentence, skipped_text, span, title_of, whom
 from ..store import open_store
 from ..streams import Message, is_stream, open_stream
 from . import options as o
@@ -124,7 +125,7 @@ def watch(
             mutes=mutes,
             scoring=lambda spent: scoring.less(spent).make(evaluator, settings, library, progress),
         )
-        grave = False
+        grave, skipped_before = False, 0
         for look in _looks(follower, interrupts, pause, idle, once=once):
             progress.stop()
             grave |= settings.fail_on is not None and any(
@@ -136,6 +137,11 @@ def watch(
             )
             if look.bad:
                 warn(f"skipped {plural(look.bad, 'invalid line')}", as_json=as_json)
+            if look.skipped_files != skipped_before:
+                skipped_before = look.skipped_files
+                if skipped_before:
+                    text = skipped_text(NOT_EVENTS, skipped_before, look.not_events)
+                    warn(f"skipped {text}", as_json=as_json)
             follower.mark(look, o.now())
     if grave:
         raise click.exceptions.Exit(o.FAIL)
