@@ -73,7 +73,8 @@ look = Follower.look
 
 def look_and_add(self, *args, **options):
     seen = look(self, *args, **options)
-    os.close(os.open("logs/b.jsonl", os.O_CREAT, 0))
+    if not os.path.exists("logs/b.jsonl"):
+        os.close(os.open("logs/b.jsonl", os.O_CREAT, 0))
     return seen
 
 Follower.look = look_and_add
