@@ -181,9 +181,9 @@ def test_what_a_receiver_that_is_away_misses_comes_in_order_when_it_is_back(
     deliveries.detect("r4")
     wait_until(lambda: len(receiver.taken) == 4, "a fourth delivery")
     assert receiver.taken == ["r1", "r2", "r3", "r4"]
+    wait_until(lambda: deliveries.value("deliveries_total", outcome="delivered") == 4, "four to be counted")
     wait_until(lambda: deliveries.value("undelivered_changes") == 0, "the gauge to be 0")
-    assert deliveries.value("oldest_undelivered_seconds") == 0
-    assert deliveries.value("deliveries_total", outcome="delivered") == 4
+    wait_until(lambda: deliveries.value("oldest_undelivered_seconds") == 0, "nothing to wait any more")
     assert len(logged(caplog, "delivery to webhook 1 failed")) == 1  # once for the outage, not for each try
     assert len(logged(caplog, "delivery to webhook 1 works again")) == 1
     assert "127.0.0.1" not in caplog.text
@@ -307,6 +307,18 @@ def test_a_probe_does_not_wait_for_a_write_that_waits(tmp_path: Path) -> None:
             now = 11.0
             assert probe.fault() == "the store has taken no write for 11 seconds"
         wait_until(lambda: probe.fault() == "", "the write to be done")
+
+
+def test_a_probe_that_waits_believes_a_request_that_failed(tmp_path: Path) -> None:
+    path, now = tmp_path / "slow.db", 0.0
+    with SQLiteStore(str(path), create=True) as store:
+        outage = Outage("the store")
+        probe = StoreProbe(store, outage, fresh=0.0, wait=0.01, clock=lambda: now)
+        with locked(path):
+            outage.failed(StoreFailed("a request that waited longer"))
+            assert probe.fault() == "the store failed and has taken no write since"
+        wait_until(lambda: probe.fault() == "", "the write to be done")
+        assert not outage.is_on
 
 
 def test_a_lock_that_could_not_be_given_back_is_free(store: Store, tmp_path: Path) -> None:

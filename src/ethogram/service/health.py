@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from time import monotonic
 
 from ..errors import EthogramError
+from ..report.wording import plural
 from ..store.records import Store
 
 log = logging.getLogger("ethogram.service")
@@ -50,7 +51,7 @@ class Outage:
         with self._lock:
             failures, self._failures = self._failures, 0
         if failures:
-            log.warning("%s works again after %d failures", self._what, failures)
+            log.warning("%s works again after %s", self._what, plural(failures, "failure"))
 
 
 class StoreProbe:
@@ -70,7 +71,9 @@ class StoreProbe:
         self._fresh, self._wait, self._late = fresh, wait, late
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
-        self._begun = self._done = float("-inf")
+        self._done = float("-inf")
+        self._begun = 0.0
+        """When the first write began of those since the last that worked."""
         self._fault = ""
 
     def fault(self) -> str:
@@ -79,13 +82,17 @@ class StoreProbe:
             if self._thread is None or not self._thread.is_alive():
                 if self._clock() - self._done < self._fresh:
                     return self._fault
-                self._begun = self._clock()
+                if not self._fault:
+                    self._begun = self._clock()
                 self._thread = threading.Thread(target=self._write, name="probe", daemon=True)
                 self._thread.start()
             thread, begun = self._thread, self._begun
         thread.join(self._wait)
-        if thread.is_alive() and self._clock() - begun >= self._late:
-            return f"the store has taken no write for {self._clock() - begun:.0f} seconds"
+        if thread.is_alive():
+            if self._clock() - begun >= self._late:
+                return f"the store has taken no write for {self._clock() - begun:.0f} seconds"
+            if self._outage.is_on:  # a request failed, and no write worked since
+                return "the store failed and has taken no write since"
         return self._fault
 
     def _write(self) -> None:
