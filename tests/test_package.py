@@ -53,8 +53,7 @@ def sdist(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def wheel(sdist: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Made from the sdist, so that the sdist has all that a wheel needs."""
     folder = tmp_path_factory.mktemp("wheel")
-    with tarfile.open(sdist) as archive:
-        archive.extractall(folder, filter="data")
+    shutil.unpack_archive(sdist, folder)
     source = next(path for path in folder.iterdir() if path.is_dir())
     run(sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", folder, folder=source)
     return next(folder.glob("*.whl"))
