@@ -60,10 +60,12 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 
 @pytest.fixture(autouse=True)
-def no_pattern_in_code_is_left_behind() -> Iterator[None]:
-    """What a test or a page registers is gone after it: other tests look at all patterns there are."""
-    before = set(registry.patterns.loaded())
+def no_plug_in_is_left_behind() -> Iterator[None]:
+    """What a test or a page registers is gone after it: other tests look at all patterns and evaluators."""
+    before, evaluators = set(registry.patterns.loaded()), set(registry.evaluators.names())
     yield
+    for name in set(registry.evaluators.loaded()) - evaluators:
+        registry.evaluators.discard(name)
     if new := set(registry.patterns.loaded()) - before:
         from ethogram.patterns.register import forget
 
