@@ -191,6 +191,8 @@ def test_a_wrong_command_is_bad_usage_and_says_where_help_is(capsys):
         ("signals scan x --sample nan", "Invalid value for '--sample': 'nan' is not a valid number; see"),
         ("store risk --store s.db --limit x", "Invalid value for '--limit': 'x' is not a valid integer; see"),
         ("analyze x --source=", "Invalid value for --source: must not be empty; see"),
+        ("sweep --store s.db --inside", "ethogram sweep --inside was removed: leave it out; sweep reads the"),
+        ("patterns show darvo --cypher", "ethogram patterns show --cypher was removed: run ethogram sweep"),
     ],
 )
 def test_a_missing_or_bad_value_is_named(capsys, line, message):
