@@ -359,7 +359,7 @@ class Importer(Collector):
             resumed_after=self._resumed,
             bad=self.faults.count,
             faults=self.faults.as_tuple(),
-            skipped=dict(self.skipped),
+            skipped=self.left_out(),
             not_events=tuple(self.not_events),
             strays=dict(self.strays),
         )

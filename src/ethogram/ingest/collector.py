@@ -15,6 +15,7 @@ from .batch import Batch, EventList, Faults, Place
 from .errors import BadLine, shown
 from .event_parser import Fields, Rules, complete, event_of, fields_of
 from .format import Skipped
+from .ledger import Ledger
 from .ordering import by_order, in_order, same_content
 
 NOT_EVENTS = "files that are not events"
@@ -112,6 +113,7 @@ class Collector:
         self.skipped: Counter[str] = Counter()
         self.not_events: list[str] = []
         self.strays: Counter[str] = Counter()
+        self.ledger = Ledger()
         self.faults = Faults(rules.limits.faults)
         self._check = check
         self._source = source
@@ -193,6 +195,10 @@ class Collector:
         if len(self.not_events) < MOST_NAMES:
             self.not_events.append(f"{name} ({reason})" if reason else name)
 
+    def left_out(self) -> dict[str, int]:
+        """Return how much was left out, by what it was: on purpose, or since no format knows it."""
+        return {**self.skipped, **self.ledger.left_out()}
+
     def add_unread(self, place: Place, reason: str, *, is_skippable: bool) -> None:
         """Count a file that cannot be read: as skipped, or as a fault where something of it would be lost."""
         if is_skippable:
@@ -217,7 +223,7 @@ class Collector:
             "repeated": self.repeated,
             "timed": timed,
             "files": files,
-            "skipped": dict(self.skipped),
+            "skipped": self.left_out(),
             "not_events": tuple(self.not_events),
             "strays": dict(self.strays),
         }

@@ -29,6 +29,7 @@ from .event_parser import (
     is_plain,
     signal_name,
 )
+from .ledger import Ledger
 
 NAMES = ("source", "subject", "target", "reply_to", "thread", "session", "kind")
 """Fields whose texts come again and again."""
@@ -124,6 +125,7 @@ class ColumnReader:
         self.timed: bool | None = None
         self.strays: dict[str, int] = {}
         self.skipped: Counter[str] = Counter()
+        self.ledger = Ledger()
         self._words: dict[str, Words] = {}
         self._checked_words: dict[str, tuple[Sequence[str], int]] = {}
         """By field the list of texts that was checked last, and how many it had: chunks may share it."""

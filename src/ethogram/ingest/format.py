@@ -14,6 +14,7 @@ from .. import registry
 from ..models.limits import Limits
 from ..models.slotted import dataclass, field
 from .errors import Unreadable
+from .ledger import Ledger
 from .streams import BOM, LENIENT
 
 HEAD = 256 * 1024
@@ -37,7 +38,8 @@ class Input:
     """One file being read. `stream` stands at its first byte and may not be able to seek.
 
     `head` is what the stream begins with, `kinds` says which signals are numbers and which categories.
-    Adapters of tables count in `strays` the cells of attribute columns that look like misspelt signals.
+    Adapters of tables count in `strays` the cells of attribute columns that look like misspelt signals. Those
+    of formats of other programs show the `ledger` each document.
     """
 
     name: str
@@ -46,6 +48,7 @@ class Input:
     kinds: Mapping[str, str]
     limits: Limits
     strays: Counter[str] = field(default_factory=Counter)
+    ledger: Ledger = field(default_factory=Ledger)
 
 
 class Adapter(Protocol):
@@ -73,6 +76,15 @@ class Adapter(Protocol):
     def read(self, file: Input) -> Iterator[Record]:
         """Yield the event lines of a file, in its order."""
         ...
+
+
+def read_records(adapter: Adapter, file: Input) -> Iterator[Record]:
+    """Yield what an adapter makes of a file, and note in the file's ledger what became an event."""
+    ledger = file.ledger
+    for record in adapter.read(file):
+        if isinstance(record[1], dict):
+            ledger.take(record[1])
+        yield record
 
 
 A = TypeVar("A", bound=Adapter)

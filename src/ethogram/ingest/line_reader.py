@@ -22,7 +22,7 @@ from .column_reader import NAMES, ColumnReader, Irregular, Sink, Steps
 from .errors import BadLine
 from .event_columns import MANY_SIGNALS, THIN, Column, Readings, Sparse
 from .event_parser import LARGEST_SEQ, Rules, is_plain, replace_broken
-from .format import Record, Skipped
+from .format import Input, Record, Skipped
 from .processes import in_turn
 from .streams import BOM, decode, parse
 
@@ -226,8 +226,8 @@ class LineReader(ColumnReader):
                 stream.seek(end)
                 yield
 
-    def read_records(self, records: Iterator[Record], strays: Mapping[str, int]) -> Steps:
-        """Take in what an adapter yields, many records at a time, and the strays that it counts meanwhile."""
+    def read_records(self, records: Iterator[Record], file: Input) -> Steps:
+        """Take in what an adapter yields, many records at a time, and what is counted meanwhile."""
         while batch := list(islice(records, RECORDS)):
             lines: list[dict[str, Any]] = []
             for _, value, _ in batch:
@@ -240,8 +240,9 @@ class LineReader(ColumnReader):
             if lines:
                 self._take_lines(lines)
             yield
-        for name, count in strays.items():
+        for name, count in file.strays.items():
             self.strays[name] = self.strays.get(name, 0) + count
+        self.ledger.add(file.ledger)
 
     def _take_lines(self, lines: list[dict[str, Any]]) -> None:
         columns: dict[str, Any] = {}

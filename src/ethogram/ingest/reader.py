@@ -23,7 +23,7 @@ from .batch import Batch, Place
 from .collector import Collector
 from .errors import BadLine, Unreadable, shown, type_name
 from .event_parser import CATEGORY, NAMES, NUMBER, Range, Rules
-from .format import HEAD, NOT_UTF_8, UTF_16, Adapter, Input, Record, choose, parse_head
+from .format import HEAD, NOT_UTF_8, UTF_16, Adapter, Input, Record, choose, parse_head, read_records
 from .formats.csv import Csv
 from .formats.json_array import JsonArray
 from .formats.jsonl import JsonLines
@@ -335,7 +335,7 @@ def _read_columns(
             whole: dict[str, Any] = {
                 "files": len(files),
                 "strays": reader.strays,
-                "skipped": dict(reader.skipped),
+                "skipped": {**reader.skipped, **reader.ledger.left_out()},
             }
             if buckets is None:
                 return Batch(reader.columns(), timed=bool(reader.timed), **whole)
@@ -388,8 +388,8 @@ def _columns_of(
             else:
                 reader = lines = lines or LineReader(source, rules, sink)
                 content = _input(file, opened, rules)
-                records = _bounded(adapter.read(content), opened, rules)
-                steps = lines.read_records(records, content.strays)
+                records = _bounded(read_records(adapter, content), opened, rules)
+                steps = lines.read_records(records, content)
             rows = reader.rows
             with closing(steps):
                 for _ in steps:
@@ -533,8 +533,9 @@ def records_of(
 
     def records() -> Iterator[Record]:
         input_ = _input(file, opened, rules)
-        yield from adapter.read(input_)
+        yield from read_records(adapter, input_)
         collector.add_strays(input_.strays)
+        collector.ledger.add(input_.ledger)
 
     return _bounded(records(), opened, rules)
 

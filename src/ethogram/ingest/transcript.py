@@ -98,6 +98,8 @@ class Transcript:
         self._waiting: dict[str, dict[str, Any]] = {}
         self._counted: set[str] = set()
         self._held: tuple[int, dict[str, Any]] | None = None
+        self._ledger = file.ledger
+        self._record: Any = None
 
     # Reading records.
 
@@ -109,12 +111,14 @@ class Transcript:
         self, line: int, records: Iterable[Any], add: Callable[[Any], None] | None = None
     ) -> None:
         """Add each record with `add`; a BadLine becomes a fault of this line."""
-        self.line = line
-        for record in records:
+        self.line, around = line, self._record
+        for self._record in records:
             try:
-                (add or self.add)(record)
+                (add or self.add)(self._record)
             except BadLine as bad:
                 self.fault(bad.message)
+                self.ignore()
+        self._record = around
 
     def add_list(self, line: int, document: Any, key: str, add: Callable[[Any], None] | None = None) -> None:
         """Add each record of the list under a key of a document; a fault where that is no list."""
@@ -125,8 +129,13 @@ class Transcript:
         self.add_records(line, as_list(records), add)
 
     def skip(self, what: str) -> None:
-        """Count a record that is left out."""
+        """Count the current record, which is left out."""
         self._records.append((self.line, Skipped(what), 0))
+        self.ignore()
+
+    def ignore(self, *values: Any) -> None:
+        """Leave out the current record, or these values of the file: they hold nothing of what was done."""
+        self._ledger.settle(values or self._record)
 
     def unknown(self, kind: Any) -> None:
         """Count a record of an unknown type."""
@@ -414,6 +423,11 @@ def _result_text(text: str) -> dict[str, Any]:
 class TranscriptAdapter(JsonAdapter):
     """A format of JSON documents that hold runs of agents."""
 
+    beside: ClassVar[frozenset[str]] = frozenset()
+    """Keys under which a document has objects that are no events of the run."""
+    has_own_texts: ClassVar[bool] = False
+    """Whether a document has texts for events beside its lists."""
+
     def documents(self, file: Input) -> Iterator[Document]:
         """Yield the documents of a file."""
         return documents(file)
@@ -431,6 +445,7 @@ class TranscriptAdapter(JsonAdapter):
                 if isinstance(value, Broken):
                     faults.append((line, str(value), column))
                 else:
+                    file.ledger.see(value, self.beside, is_object=self.has_own_texts)
                     yield line, value
 
         for run in self.runs(file, sound()):

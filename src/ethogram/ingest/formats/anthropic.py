@@ -20,6 +20,8 @@ TEXTS = frozenset(("text", "image", "document"))
 class AnthropicMessages(TranscriptAdapter):
     """Messages whose `content` has blocks such as tool_use, tool_result or thinking."""
 
+    has_own_texts = True
+
     def matches(self, head: Head) -> bool:
         # A transcript holds such messages too, each inside a line of its own.
         return has_blocks(head.objects) and "message" not in head.first and "steps" not in head.first

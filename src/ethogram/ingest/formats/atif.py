@@ -17,6 +17,8 @@ TERMINAL = "terminal"
 class Atif(TranscriptAdapter):
     """An object whose `schema_version` begins with ATIF."""
 
+    beside = frozenset(("agent", "subagent_trajectory_ref"))
+
     def matches(self, head: Head) -> bool:
         return any((text_at(record, "schema_version") or "").startswith("ATIF") for record in head.objects)
 

@@ -39,6 +39,8 @@ ABANDONED = "records on branches that were abandoned"
 class ClaudeCode(TranscriptAdapter):
     """Lines with a `type` and a `sessionId`, or an object with `loglines` of the same."""
 
+    beside = words("toolUseResult data hookInfos snapshot")
+
     def matches(self, head: Head) -> bool:
         return any(map(_is_line, [*head.objects, *as_dicts(head.first.get("loglines"))]))
 
@@ -55,9 +57,11 @@ class ClaudeCode(TranscriptAdapter):
             run = runs.get(thread) or runs.setdefault(thread, ClaudeTranscript(thread, file))
             if place not in left_out:
                 run.add_records(number, [line])
-            elif text_at(line, "type") in SPOKEN:
+            else:
                 run.line = number
-                run.skip(ABANDONED)
+                run.ignore(line)
+                if text_at(line, "type") in SPOKEN:
+                    run.skip(ABANDONED)
         yield from runs.values()
 
 
@@ -152,7 +156,9 @@ class ClaudeTranscript(Transcript):
             self._user(line)
         elif kind == "system":
             self._system(line)
-        elif kind not in SILENT:
+        elif kind in SILENT:
+            self.ignore()
+        else:
             self.unknown(kind)
 
     def _origin(self, line: Mapping[str, Any]) -> dict[str, Any]:
@@ -191,6 +197,7 @@ class ClaudeTranscript(Transcript):
         for block in results:
             self._result(block, line.get("toolUseResult"), origin)
         if line.get("isMeta") is True:
+            self.ignore()
             return
         text = text_of([block for block in blocks if block not in results]) if blocks else text_of(content)
         if line.get("isCompactSummary") is True:
@@ -199,6 +206,8 @@ class ClaudeTranscript(Transcript):
             # In the file of a sub-agent it is the parent that speaks.
             parent, target = origin.pop("parent", None), origin.pop("subject", None)
             self.message("user", text, subject=parent, target=target, **origin)
+        else:
+            self.ignore()
 
     def _result(self, block: Mapping[str, Any], outcome: Any, origin: Mapping[str, Any]) -> None:
         text, failed = text_of(block.get("content")), block.get("is_error") is True
@@ -221,5 +230,8 @@ class ClaudeTranscript(Transcript):
         if subtype == "compact_boundary":
             trigger, tokens = text_at(compaction, "trigger"), number_at(compaction, "preTokens")
             self.condensation(None, trigger=trigger, tokens=tokens, **self._origin(line))
-        elif subtype not in SILENT_SYSTEM:
+            self.ignore()
+        elif subtype in SILENT_SYSTEM:
+            self.ignore()
+        else:
             self.unknown(f"system {subtype}")

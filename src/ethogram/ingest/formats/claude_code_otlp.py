@@ -24,6 +24,8 @@ USAGE = {
 class ClaudeCodeLogs(TranscriptAdapter):
     """`resourceLogs` with a record whose body begins with `claude_code.`."""
 
+    beside = frozenset(("resource", "scope"))
+
     def matches(self, head: Head) -> bool:
         return any(log_name(log) for record in head.objects for log in _logs(record))
 
@@ -71,6 +73,7 @@ class SessionLogs(Transcript):
             self.result(REJECTED, call_id=call_id, at=at, error=True)
         elif name == "tool_decision":
             self._decided[call_id or ""] = at
+            self.ignore()
         elif name == "tool_result":
             self._call(fields, self._decided.pop(call_id or "", at))
             milliseconds = number_at(fields, "duration_ms")
@@ -87,6 +90,7 @@ class SessionLogs(Transcript):
         elif name == "api_request":
             usage = {other: number_at(fields, key) for key, other in USAGE.items()}
             self._usage = token_usage(usage, cost=number_at(fields, "cost_usd"))
+            self.ignore()
         else:
             self.skip(f"records of the type {PREFIX}{name}" if name else "log records of other programs")
 

@@ -49,8 +49,10 @@ class CodexTranscript(ItemTranscript):
         payload = as_dict(line.get("payload"))
         if kind == "session_meta" or (kind is None and "instructions" in line):
             self.set_metadata(cwd=text_at(payload, "cwd"))
+            self.ignore()
         elif kind == "turn_context":
             self.model = text_at(payload, "model")
+            self.ignore()
         elif kind == "response_item":
             self._add_item(need(line.get("payload"), dict, "payload"), at)
         elif kind == "compacted":
@@ -59,11 +61,16 @@ class CodexTranscript(ItemTranscript):
             # Tokens come after what they were used for.
             self.release_held()
             self.last_act.update(token_usage(as_dict(payload.get("info")).get("last_token_usage")))
+            self.ignore()
         elif "payload" not in line and kind is not None:
             self._add_item(line, at)
-        elif kind not in SILENT and "record_type" not in line:
+        elif kind in SILENT or "record_type" in line:
+            self.ignore()
+        else:
             self.unknown(kind)
 
     def _add_item(self, item: Mapping[str, Any], at: Any) -> None:
         if item.get("role") != "user" or not text_of(item.get("content")).startswith(NOISE):
             self.add_item(item, at=at, model=self.model)
+        else:
+            self.ignore()

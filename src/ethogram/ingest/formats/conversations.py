@@ -37,6 +37,7 @@ class Conversations(JsonAdapter):
             if isinstance(value, str):
                 yield number, value, column
             else:
+                file.ledger.see(value, ("labels",))
                 yield from ((number, line, 0) for line in _event_lines(value, number))
 
 

@@ -43,6 +43,7 @@ class Forum(JsonAdapter):
             if isinstance(value, str):
                 yield number, value, column
             else:
+                file.ledger.see([value])
                 yield from ((number, line, 0) for line in messages.event_lines(value, None, 0))
 
 

@@ -26,6 +26,7 @@ from ..values import (
     text_of,
     token_usage,
     without_none,
+    words,
 )
 
 ZIP = b"PK\x03\x04"
@@ -41,6 +42,9 @@ ATTACHED = ("attachment://", "tc://")
 class InspectLog(TranscriptAdapter):
     """A ZIP with `header.json` and `samples/`, or an object with `eval`, `plan` and `samples`."""
 
+    beside = words(
+        "events transcript scores results stats plan attachments input target output store error_retries"
+    )
     suffixes = (".eval",)
     is_text = False
 
@@ -78,6 +82,8 @@ class InspectLog(TranscriptAdapter):
                 run.set_metadata(
                     model=text_at(document.get("eval"), "model"), labels=_labels(as_dict(sample))
                 )
+                # What was asked and is expected is no step of the run.
+                run.ignore(*(text for text in as_dict(sample).values() if isinstance(text, str)))
                 run.add_records(line, [sample], run.add_sample)
                 yield run
 
@@ -177,7 +183,10 @@ class SampleTranscript(Transcript):
         """Return the text of a content, also where it is stored as an attachment."""
         text = text_of(content)
         attached = self._attachments.get(text.partition("://")[2]) if text.startswith(ATTACHED) else None
-        return attached if isinstance(attached, str) else text
+        if not isinstance(attached, str):
+            return text
+        self.ignore(content)
+        return attached
 
 
 def _end(event: Mapping[str, Any]) -> Any:

@@ -8,7 +8,7 @@ from typing import Any
 from ..chat_messages import tool_calls
 from ..format import Head, Input, adapter
 from ..transcript import ToolCall, Transcript, TranscriptAdapter, run_name
-from ..values import as_dict, as_list, as_name, need, text_at, text_of, token_usage
+from ..values import as_dict, as_list, as_name, block_texts, join_texts, need, text_at, text_of, token_usage
 
 KINDS = frozenset(("human", "ai", "tool", "system", "function", "chat", "AIMessageChunk", "remove"))
 CLASSES = {
@@ -89,6 +89,7 @@ class LangChainTranscript(Transcript):
         kind, message = _kind_and_fields(need(record, dict, "a message"))
         if (message_id := as_name(message.get("id"))) is not None:
             if message_id in self._seen:
+                self.ignore()
                 return
             self._seen.add(message_id)
         if kind in ("ai", "AIMessageChunk"):
@@ -101,7 +102,9 @@ class LangChainTranscript(Transcript):
                 self.result(text, call_id=call_id, tool=tool, error=failed)
         elif kind in ("human", "system"):
             self.message("user" if kind == "human" else "system", text_of(message.get("content")))
-        elif kind != "remove":
+        elif kind == "remove":
+            self.ignore()
+        else:
             self.unknown(kind)
 
     def _turn(self, message: Mapping[str, Any], message_id: str | None) -> None:
@@ -110,12 +113,18 @@ class LangChainTranscript(Transcript):
         if not calls:
             calls = tool_calls({"tool_calls": as_dict(message.get("additional_kwargs")).get("tool_calls")})
         meta, content = as_dict(message.get("response_metadata")), message.get("content")
+        parts = as_list(content)
+        thoughts = [block_texts(parts, "thinking", "thinking")]
+        thoughts += [
+            text_of(as_dict(part).get("summary")) for part in parts if text_at(part, "type") == "reasoning"
+        ]
         if isinstance(content, list):  # calls are there too, in the provider's own form
             content = [part for part in content if text_at(part, "type") in (None, "text", "output_text")]
         self.turn(
             text_of(content),
             calls,
             subject=text_at(message, "name"),
+            thought=join_texts(thoughts),
             message_id=message_id,
             usage=token_usage(message.get("usage_metadata") or meta.get("token_usage") or meta.get("usage")),
             model=text_at(meta, "model_name", "model"),

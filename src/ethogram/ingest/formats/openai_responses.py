@@ -36,6 +36,8 @@ _WALL = re.compile(r"Wall time: (\d{1,9}(?:\.\d{1,9})?) seconds\n")
 class OpenAiResponses(TranscriptAdapter):
     """Objects with `object: response` and an `output`, or items such as function_call and its output."""
 
+    has_own_texts = True
+
     def matches(self, head: Head) -> bool:
         if any("payload" in record or "record_type" in record for record in head.objects):
             return False
@@ -113,7 +115,9 @@ class ItemTranscript(Transcript):
             self._thoughts.append(text_of(item.get("summary")) or text_of(item.get("content")))
         elif kind is not None and kind in CALLS:
             self._call(item, kind, at, attributes)
-        elif kind not in SILENT:
+        elif kind in SILENT:
+            self.ignore()
+        else:
             self.release_held()
             self._other(item, kind, at, attributes)
 

@@ -47,6 +47,8 @@ FAILED = frozenset(("error", "user_rejected"))
 class OpenHandsV0(TranscriptAdapter):
     """Objects with a `source` and an `action` with `args` or an `observation` with `extras`."""
 
+    beside = words("model_response microagent_knowledge message")
+
     def matches(self, head: Head) -> bool:
         first = head.first
         if "instance_id" in first and ("history" in first or "agent_class" in as_dict(first.get("metadata"))):
@@ -113,7 +115,9 @@ class V0Transcript(Transcript):
             self.condensation(text_at(args, "summary"), at=at)
         elif action in ACTIONS:
             self._call(event, action, args)
-        elif action not in SILENT:
+        elif action in SILENT:
+            self.ignore()
+        else:
             self.unknown(action)
 
     def _call(self, event: Mapping[str, Any], action: str, args: Mapping[str, Any]) -> None:
@@ -157,7 +161,9 @@ class V0Transcript(Transcript):
                 error=observation in FAILED or (event.get("success") is False and code is None),
                 at=at,
             )
-        elif observation not in SILENT:
+        elif observation in SILENT:
+            self.ignore()
+        else:
             self.unknown(observation)
 
 
@@ -246,7 +252,9 @@ class SdkTranscript(Transcript):
             self.message("system", text_at(event, "detail", "code"), **origin)
         elif kind in ("Condensation", "CondensationSummaryEvent"):
             self.condensation(text_at(event, "summary"), **origin)
-        elif kind not in SDK_SILENT and not event.keys() >= STATE:
+        elif kind in SDK_SILENT or event.keys() >= STATE:
+            self.ignore()
+        else:
             self.unknown(kind)
 
     def _action(self, event: Mapping[str, Any], origin: Mapping[str, Any]) -> None:

@@ -47,6 +47,11 @@ THREADS = ("gen_ai.conversation.id", "session.id")
 class OtelSpans(TranscriptAdapter):
     """OTLP (`resourceSpans`), or objects with a trace id, a span id and a name; nested or on lines."""
 
+    beside = words(
+        "resource scope logs links gen_ai.tool.description gen_ai.tool.definitions gen_ai.agent.description "
+        "tool.description tool.parameters llm.invocation_parameters llm.tools"
+    )
+
     def matches(self, head: Head) -> bool:
         return any(map(_has_spans, head.objects))
 
@@ -109,6 +114,13 @@ class Span:
         """What the span is, in the words of either convention; None where it is no part of an agent."""
         kind = self.text("openinference.span.kind", "gen_ai.operation.name", "traceloop.span.kind")
         return {"tool": "TOOL", "agent": "AGENT", "task": "CHAIN", "workflow": "CHAIN"}.get(kind or "", kind)
+
+    @property
+    def is_of_agent(self) -> bool:
+        """Whether its name or an attribute is one that only spans of agents have, whatever its kind."""
+        operation = self.name.partition(" ")[0]
+        is_named = operation in MODEL or operation in TOOL or operation in AGENTS
+        return is_named or not CONVENTIONS.isdisjoint(self.attributes)
 
     @property
     def is_code_step(self) -> bool:
@@ -423,9 +435,16 @@ SILENT = words(
     "CHAIN EMBEDDING RERANKER GUARDRAIL EVALUATOR PROMPT UNKNOWN embeddings create_agent invoke_workflow "
     "plan create_memory search_memory update_memory delete_memory"
 )
+CONVENTIONS = words("gen_ai llm openinference input output tool traceloop agent")
+"""First parts of the names of attributes that a span of an agent has, whatever it is."""
 PYTHON = "python"
 _STEP = re.compile(r"Step \d+")
 _CODE = re.compile(r"```(?:py|python)?[ \t]*\n(.*?)(?:```|<end_code>|$)", re.DOTALL)
+ASKING = frozenset(("user", "system", "human", "developer"))
+ANSWERS = frozenset(("assistant", "ai", "model"))
+"""Roles of what a model said before: it is in the spans of its calls."""
+NO_TEXT = "messages to a model without a text"
+NO_KIND = "spans of agents that do not say of which kind they are"
 NO_CONTENT = "model calls without what was said: their content was not recorded"
 
 
@@ -433,7 +452,7 @@ class TraceTranscript(Transcript):
     """The run of a trace: every start and end of a span, in the order of their times."""
 
     def __init__(self, thread: str, trace: str, spans: Sequence[PlacedSpan], file: Input) -> None:
-        spans = unique_calls(spans)
+        given, spans = spans, unique_calls(spans)
         agents = [span for _, span in spans if span.kind in AGENTS]
         super().__init__(thread, file, agent=_agent(agents[0]) if agents else AGENT, prefix=trace)
         self.has_agents = bool(agents)
@@ -446,6 +465,8 @@ class TraceTranscript(Transcript):
         self.set_metadata(task=next((text_of(task) for task in tasks if task), None))
         for line, span in spans:
             self._plan(line, span)
+        left = {span.id for _, span in spans}
+        self.ignore(*(span.attributes for _, span in given if span.id not in left))
 
     def records(self) -> Iterator[Record]:
         """Yield the events, in order."""
@@ -487,8 +508,12 @@ class TraceTranscript(Transcript):
             self._schedule(line, span, lambda: self._tool_result(span), at_end=True)
         elif span.is_code_step:
             self._schedule(line, span, lambda: self._code_step(span), at_end=True)
+        elif kind is None and span.is_of_agent:
+            self._schedule(line, span, lambda: self.skip(NO_KIND))
         elif kind is not None and kind not in SILENT and kind not in AGENTS:
             self._schedule(line, span, lambda: self.unknown(kind))
+        if kind not in MODEL and kind not in TOOL and not span.is_code_step:
+            self.ignore(span.attributes, span.events)
 
     def _schedule(self, line: int, span: Span, act: Callable[[], None], *, at_end: bool = False) -> None:
         at = (span.end or span.start) if at_end else span.start
@@ -521,9 +546,15 @@ class TraceTranscript(Transcript):
             key = f"{role} {text}"
             if role == "tool":
                 self._seen_result(text_at(message, "tool_call_id"), text, span)
-            elif role in ("user", "system", "human", "developer") and key not in self._inputs_seen:
-                self._inputs_seen.add(key)
+            elif role in ANSWERS or key in self._inputs_seen:
+                continue
+            elif role not in ASKING:
+                self.unknown(f"message of {role}")
+            elif not text.strip():
+                self.skip(NO_TEXT)
+            else:
                 self.message("user" if role in ("user", "human") else "system", text, at=span.start)
+            self._inputs_seen.add(key)
 
     def _seen_result(self, call_id: str | None, text: str, span: Span) -> None:
         """Add a result as the model saw it; the span of the tool often lacks it."""
@@ -558,6 +589,7 @@ class TraceTranscript(Transcript):
             # Programs record no content unless configured to; the tokens are known all the same.
             self._unspent = _sum(self._unspent, usage(span))
             self.skip(NO_CONTENT)
+            self.ignore(span.attributes)
         if span.error is not None:
             self.message("system", f"model call failed: {span.error}", at=span.end, error=span.error)
 

@@ -36,6 +36,8 @@ TIMED_OUT = ("EXECUTION TIMED OUT", "COMMAND TIMED OUT")
 class SweAgent(TranscriptAdapter):
     """An object with a `trajectory` of steps (`action`, `observation`), or a `history` of an `agent`."""
 
+    beside = words("messages query replay_config state")
+
     def matches(self, head: Head) -> bool:
         first = head.first
         if steps := as_list(first.get("trajectory")):
@@ -65,11 +67,13 @@ class SweAgentTranscript(ChatTranscript):
         tokens = {"input_tokens": stats.get("tokens_sent"), "output_tokens": stats.get("tokens_received")}
         labels = without_none(exit_status=info.get("exit_status"), cost=stats.get("instance_cost"))
         self.set_metadata(labels={**labels, **token_usage(tokens)} or None)
-        for message in as_list(document.get("history")):
-            if as_dict(message).get("role") == "assistant" and steps:
-                break
+        history, is_over = as_list(document.get("history")), False
+        for message in history:
+            is_over = is_over or bool(as_dict(message).get("role") == "assistant" and steps)
             # Without steps the history is all there is; a demonstration in it is not what the agent did.
-            if as_dict(message).get("is_demo") is not True:
+            if is_over or as_dict(message).get("is_demo") is True:
+                self.ignore(message)
+            else:
                 self.add_records(self.line, [message])
         if steps is not None:
             self.add_list(self.line, document, "trajectory", self._step)
@@ -120,6 +124,8 @@ _RETURN_CODE = re.compile(r"\s*<returncode>\s*(-?\d{1,9})\s*</returncode>")
 class MiniSweAgent(TranscriptAdapter):
     """An object with a `trajectory_format` of this name, or with `mini_version` in its `info`."""
 
+    beside = frozenset(("extra", "info"))
+
     def matches(self, head: Head) -> bool:
         return is_mini_trajectory(head.first)
 
@@ -160,7 +166,9 @@ class MiniTranscript(Transcript):
             self._result(message, content, extra, at)
         elif role in ("user", "system"):
             self.message(str(role), content, at=at)
-        elif role != "exit":  # the end of the run repeats its info
+        elif role == "exit":  # the end of the run repeats its info
+            self.ignore()
+        else:
             self.unknown(role)
 
     def _turn(self, message: Mapping[str, Any], content: str, extra: Mapping[str, Any], at: Any) -> None:

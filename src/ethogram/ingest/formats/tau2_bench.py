@@ -15,6 +15,8 @@ from ..values import as_dict, as_dicts, as_name, need, number_at, text_at, text_
 class Tau2Bench(TranscriptAdapter):
     """One object with `info` about the agent and the environment, `tasks` and `simulations`."""
 
+    beside = frozenset(("info", "tasks", "reward_info"))
+
     def matches(self, head: Head) -> bool:
         info = as_dict(head.first.get("info"))
         is_results = "simulations" in head.first or "tasks" in head.first

@@ -15,6 +15,8 @@ from ..values import as_dict, as_list, as_name, text_at
 class TauBench(TranscriptAdapter):
     """Objects with a `traj` of messages and a `task_id` or `reward`."""
 
+    beside = frozenset(("info",))
+
     def matches(self, head: Head) -> bool:
         first = head.first
         has_messages = all("role" in as_dict(message) for message in as_list(first.get("traj")))
