@@ -121,6 +121,8 @@ class Analysis:
     after_as_of: int = 0
     bad: tuple[Fault, ...] = ()
     bad_count: int = 0
+    skipped: Mapping[str, int] = field(default_factory=dict)
+    """What was left out of the input, by what it was."""
     unused: Mapping[tuple[str, str], int] = field(default_factory=dict)
     unmeasured: Mapping[tuple[str, str], int] = field(default_factory=dict)
     unknown: tuple[Unread, ...] = ()
@@ -132,6 +134,13 @@ class Analysis:
     """Whether no source has times."""
     evaluated: Mapping[str, Any] | None = None
     """What an evaluator did before: an `evaluate_summary` record; None where none was asked."""
+
+    @property
+    def notes(self) -> list[str]:
+        """What was left out of the input, a sentence each; empty where all was read."""
+        from ..report.wording import skipped_text
+
+        return [f"Skipped: {skipped_text(what, count)}" for what, count in sorted(self.skipped.items())]
 
     @property
     def every(self) -> list[Detection]:
@@ -230,6 +239,7 @@ class Analysis:
             repeated=self.repeated,
             after_as_of=self.after_as_of,
             bad=self.bad_count,
+            skipped=dict(sorted(self.skipped.items())),
             unused_readings=[UnusedReading(*key, count) for key, count in sorted(self.unused.items())],
             evaluated=self.evaluated,
             unmeasured=[Unmeasured(*key, count) for key, count in sorted(self.unmeasured.items())],
@@ -272,6 +282,8 @@ class Summary(RecordStruct):
     """Events that came twice with the same content."""
     after_as_of: Count
     bad: Count
+    skipped: Mapping[str, Count]
+    """What was left out of the input, by what it was: files, records and objects that became no event."""
     unused_readings: list[UnusedReading]
     """Readings of scorers that do not count here."""
     evaluated: Annotated[Mapping[str, Any], EvaluateSummary] | None
@@ -337,6 +349,7 @@ def summed_up(
         repeated=gathered.repeated,
         bad=gathered.bad,
         bad_count=gathered.bad_count,
+        skipped=dict(gathered.skipped),
         untimed=untimed,
         is_untimed=bool(untimed) and len(untimed) == len(sources),
     )

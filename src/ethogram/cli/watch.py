@@ -22,7 +22,6 @@ from ..app.live.stream_consumer import Consumer, EventWriter, Refused, Sweeps
 from ..app.run_record import Run, RunEpisode
 from ..app.sweep import Sweep
 from ..errors import BadEvents, BadUsage
-from ..ingest.collector import NOT_EVENTS
 from ..integrations.exporters.base import Record
 from ..models import Detection, rank
 from ..models.detection import StepRange
@@ -125,7 +124,7 @@ def watch(
             mutes=mutes,
             scoring=lambda spent: scoring.less(spent).make(evaluator, settings, library, progress),
         )
-        grave, skipped_before = False, 0
+        grave, skipped_before = False, dict[str, int]()
         for look in _looks(follower, interrupts, pause, idle, once=once):
             progress.stop()
             grave |= settings.fail_on is not None and any(
@@ -137,11 +136,10 @@ def watch(
             )
             if look.bad:
                 warn(f"skipped {plural(look.bad, 'invalid line')}", as_json=as_json)
-            if look.skipped_files != skipped_before:
-                skipped_before = look.skipped_files
-                if skipped_before:
-                    text = skipped_text(NOT_EVENTS, skipped_before, look.not_events)
-                    warn(f"skipped {text}", as_json=as_json)
+            for what, count in sorted(look.skipped.items()):
+                if skipped_before.get(what) != count:
+                    warn(f"skipped {skipped_text(what, count, look.not_events)}", as_json=as_json)
+            skipped_before = dict(look.skipped)
             follower.mark(look, o.now())
     if grave:
         raise click.exceptions.Exit(o.FAIL)

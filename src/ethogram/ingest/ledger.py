@@ -108,37 +108,41 @@ class Ledger:
         self, value: Any, around: _Object, beside: frozenset[str], deeper: int, *, is_own: bool = False
     ) -> None:
         """Add the texts of a value to the object around it; the items of lists are objects of their own."""
-        path = around.path
-        if type(value) is dict:
-            texts = around.own if is_own else around.inner
-            for key, inner in value.items():
-                kind = type(inner)
-                if kind is str:
-                    if " " in inner or "\n" in inner:
-                        if key not in beside and _last_word(key) not in NAMES:
-                            texts.append(inner)
-                    elif len(inner) > 1 and _last_word(key) not in LABELS:
-                        around.words.append(inner)
-                elif inner and (kind is dict or kind is list) and deeper and key not in beside:
-                    around.path = f"{path}.{key}" if path else key
-                    self._walk(inner, around, beside, deeper - 1)
-            around.path = path
+        if type(value) is list:
+            self._walk_list(value, around, beside, deeper)
+        if type(value) is not dict:
             return
-        for inner in value if type(value) is list else ():
+        path, texts = around.path, around.own if is_own else around.inner
+        for key, inner in value.items():
+            kind = type(inner)
+            if kind is str:
+                if " " in inner or "\n" in inner:
+                    if key not in beside and _last_word(key) not in NAMES:
+                        texts.append(inner)
+                elif len(inner) > 1 and _last_word(key) not in LABELS:
+                    around.words.append(inner)
+            elif inner and (kind is dict or kind is list) and deeper and key not in beside:
+                around.path = f"{path}.{key}" if path else key
+                self._walk(inner, around, beside, deeper - 1)
+        around.path = path
+
+    def _walk_list(self, items: list[Any], around: _Object, beside: frozenset[str], deeper: int) -> None:
+        for inner in items:
             kind = type(inner)
             if kind is str:
                 if " " in inner or "\n" in inner:
                     around.inner.append(inner)
             elif not inner or not deeper:
                 continue
+            elif kind is list:
+                self._walk_list(inner, around, beside, deeper - 1)
             elif kind is dict and inner.keys() != PAIR:
-                around.has_items, item = True, _Object(f"{path}[]")
+                around.has_items, item = True, _Object(f"{around.path}[]")
                 self._walk(inner, item, beside, deeper - 1, is_own=True)
                 self._wait_for(item)
-            elif kind is list:
-                self._walk(inner, around, beside, deeper - 1)
-            elif inner["key"] not in beside:
-                self._walk(inner["value"], around, beside, deeper - 1, is_own=True)
+            elif kind is dict and not (isinstance(inner["key"], str) and inner["key"] in beside):
+                own = inner["value"] if type(inner["value"]) is dict else {"value": inner["value"]}
+                self._walk(own, around, beside, deeper - 1, is_own=True)
 
     def _wait_for(self, item: _Object) -> None:
         strings = item.strings

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from ...config import Settings
 from ...errors import BadEvents, Fault
 from ...ingest import Batch, Limits, OnDisk
-from ...ingest.collector import NOT_EVENTS, latest_time
+from ...ingest.collector import latest_time
 from ...ingest.reader import InputFile, find_files, gather_events
 from ...ingest.streams import GZIP
 from ...models import Detection, micros
@@ -63,9 +63,10 @@ class Look(NamedTuple):
     detections: list[Detection]
     events: int
     bad: int
-    skipped_files: int
+    skipped: Mapping[str, int]
+    """What was left out of the files, by what it was."""
     not_events: Sequence[str]
-    """The names of the first of these."""
+    """The names of the first files that are not events."""
     untimed: frozenset[str]
     """Sources without times."""
     episodes: Mapping[str, tuple[RunEpisode, Run]]
@@ -136,7 +137,7 @@ class Follower:
         if analysis.as_of is not None:
             self._newest = max(self._newest or analysis.as_of, analysis.as_of)
         episodes = {item.detection: (item, run) for run in runs for item in run.episodes}
-        skipped = gathered.skipped.get(NOT_EVENTS, 0), gathered.not_events
+        skipped = gathered.skipped, gathered.not_events
         return Look(changes, found, analysis.events, gathered.bad_count, *skipped, analysis.untimed, episodes)
 
     def _changes(self, found: Sequence[Detection]) -> list[tuple[str, Detection]]:
