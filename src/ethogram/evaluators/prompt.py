@@ -24,8 +24,10 @@ from .rubric import system_prompt
 __all__ = ["MOST_TEXT", "PriorMessage", "evaluation_prompt", "system_prompt"]
 
 MOST_TEXT = 8_000  # characters of a message that are shown
-MOST_MESSAGES = 40  # earlier messages that are shown, the newest
+MOST_MESSAGES = 40  # earlier messages that are shown: the first of the thread and the newest
+FIRST_MESSAGES = 10  # of them, those with which the thread begins
 MOST_THREAD = 24_000  # characters of all earlier messages together, with their headings
+MOST_FIRST = MOST_THREAD // 4  # characters of those with which it begins
 MOST_PHRASES = 20  # phrases of a scan that are shown
 MARGIN = "  "
 LONGEST_NAME = 64  # characters of a name that are shown
@@ -126,21 +128,31 @@ def _prior(message: Prior, number: int) -> PriorMessage:
 
 
 def _thread(prior: Sequence[PriorMessage], fence: str) -> list[str]:
-    """The newest earlier messages that fit, oldest first, under a heading."""
+    """The earlier messages under a heading, oldest first: where not all fit, the first and the newest."""
     if not prior:
         return []
-    shown: list[str] = []
-    room = MOST_THREAD
-    for who, text, scan in reversed(prior[-MOST_MESSAGES:]):
+    first = _fitting(prior[:FIRST_MESSAGES], MOST_FIRST, fence)
+    room = MOST_THREAD - sum(map(len, first))
+    rest = prior[len(first) :][-(MOST_MESSAGES - len(first)) :]
+    newest = _fitting(rest[::-1], room, fence)[::-1]
+    shown = first + newest
+    left = len(prior) - len(shown)
+    where = f"after the first {len(first)}" if first else "before them"
+    heading = f"## The thread before it, {len(shown)} messages, oldest first"
+    heading += f"; {left} {where} left out" if left else ""
+    return [heading, *(f"{k}. {part}" for k, part in enumerate(shown, start=1))]
+
+
+def _fitting(messages: Sequence[PriorMessage], room: int, fence: str) -> list[str]:
+    """The first of these messages as the prompt shows them, as many as have room."""
+    parts: list[str] = []
+    for who, text, scan in messages:
         part = f"{shown_name(who, fence)}; {_scanned(scan)}\n{fenced(text, fence)}"
         room -= len(part)
         if room < 0:
             break
-        shown.append(part)
-    left = len(prior) - len(shown)
-    older = f"; {left} before them left out" if left else ""
-    heading = f"## The thread before it, {len(shown)} messages, oldest first{older}"
-    return [heading, *(f"{k}. {part}" for k, part in enumerate(reversed(shown), start=1))]
+        parts.append(part)
+    return parts
 
 
 def _scanned(scan: Scan) -> str:

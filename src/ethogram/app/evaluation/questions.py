@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from ...errors import BadUsage, EvaluatorStopped
 from ...evaluators.base import Answer, Evaluation, Evaluator, NotMeasured, Question, Usage
 from ...evaluators.pricing import Budget
-from ...evaluators.prompt import PriorMessage
+from ...evaluators.prompt import FIRST_MESSAGES, PriorMessage
 from ...evaluators.response_cache import Answers
 from ...lexicon.triage import SAMPLED, SAMPLED_SUBJECTS, Route, Router
 from ...models import Event
@@ -32,7 +32,9 @@ if TYPE_CHECKING:
 
 WITH_HISTORY = "deep_with_context"  # the tier that is shown its subject's history
 LONGEST_HISTORY = 400  # newest events of a subject that its history is made of
-LONGEST_THREAD = 400  # earlier messages of a thread held in memory; a prompt shows fewer
+LONGEST_THREAD = (
+    400  # earlier messages of a thread held in memory, its first among them; a prompt shows fewer
+)
 POLL_SECONDS = 30.0
 BATCH_SIZE = 4_000  # a server takes 256 MB
 INTERRUPTED = "interrupted"
@@ -84,7 +86,7 @@ class Questions:
             )
         if shown:
             thread.append((event.subject, event.text, route.scan))
-            del thread[:-LONGEST_THREAD]
+            del thread[FIRST_MESSAGES : FIRST_MESSAGES + len(thread) - LONGEST_THREAD]
         return route, question
 
     def _thread(self, key: tuple[str, str]) -> list[PriorMessage]:

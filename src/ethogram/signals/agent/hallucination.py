@@ -35,6 +35,10 @@ State = tuple[tuple[str, ...], int]
 """Hashes of the paths that existed; 1 where the last test failed."""
 
 
+STATED = ("action", "result", "message", "assertion", "reference")
+"""Kinds of events that may name what does not exist."""
+
+
 def call_references(step: Step) -> tuple[str, tuple[str, ...]]:
     """Return what a call does, and hashes of the paths it names."""
     return operation_of(step), tuple(short_hash(path) for path, _ in touched(step))
@@ -43,8 +47,8 @@ def call_references(step: Step) -> tuple[str, tuple[str, ...]]:
 @signal(
     "phantom",
     range=("none", "file", "reference", "assertion"),
-    version=3,
-    kinds=("action", "result", "message"),
+    version=4,
+    kinds=STATED,
     summarize=call_references,
 )
 class MissingReference:
@@ -94,15 +98,14 @@ NAMING = ("target", "claim", "reference")
 """Attributes that name what a source marked."""
 
 
-@signal(
-    "phantom_name", range=None, needs=("phantom",), kinds=("action", "result", "message"), summarize=touched
-)
+@signal("phantom_name", range=None, version=2, needs=("phantom",), kinds=STATED, summarize=touched)
 def phantom_name(event: Event, call: Call | None) -> str | None:
     """What does not exist: the path, the tool or command, or the claim; absent where nothing is missing."""
     kind = event.readings.get("phantom")
     if kind is None or kind == "none":
         return None
-    marked = (event.attributes.get(name) for name in NAMING)
+    marked = [event.attributes.get(name) for name in NAMING]
+    marked += [event.target] if event.kind == "reference" else []
     if (name := next((text for text in marked if isinstance(text, str) and text), None)) is not None:
         return excerpt(name)
     paths, step = call[1] if call is not None else (), read_step(event)
@@ -112,7 +115,7 @@ def phantom_name(event: Event, call: Call | None) -> str | None:
     return excerpt(text) if text else None
 
 
-@signal("recovery", range=(0, 1), kinds=("action", "result", "message"), needs=("phantom", "operation"))
+@signal("recovery", range=(0, 1), version=2, kinds=STATED, needs=("phantom", "operation"))
 class Recovery:
     """1.0 where a step lists, searches or reads successfully within twenty steps of the latest phantom.
 

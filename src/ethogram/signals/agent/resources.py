@@ -45,10 +45,13 @@ def tokens(event: Event, options: Options) -> float | None:
     return written if written is not None else _number(event, "tokens")
 
 
-@signal("seconds", range=(0, math.inf), kinds=("action", "result"))
+@signal("seconds", range=(0, math.inf), version=2, kinds=("action", "result", "usage"))
 def seconds(event: Event, options: Options) -> float | None:
-    """Seconds that this step took; absent where the source does not say."""
-    return _number(event, "duration") if "seconds" in options.resources_monitored else None
+    """Seconds that this step took (`duration` or `execution_time`); absent where the source does not say."""
+    if "seconds" not in options.resources_monitored:
+        return None
+    value = _number(event, "duration")
+    return _number(event, "execution_time") if value is None else value
 
 
 @signal("memory_mb", range=(0, math.inf), kinds=("action", "result", "usage"))
@@ -76,22 +79,40 @@ class _PerMinute:
     max_state_bytes = 16_000
 
 
-@signal("calls", range=(0, math.inf), kinds=("action",))
+COUNTED = ("action", "result", "usage")
+"""Kinds of events that may say how much was used; only actions are counted by ourselves."""
+
+
+@signal("calls", range=(0, math.inf), version=2, kinds=COUNTED)
 class CallCount(_PerMinute):
-    """Tool calls in the last minute of the run; absent in its first, and where there are no times."""
+    """Calls as the event counts them (`api_calls`), else tool calls in the last minute of the run.
+
+    The latter is absent in a run's first minute, and where there are no times.
+    """
 
     def measure(self, event: Event, state: Times, options: Options) -> tuple[float | None, Times]:
-        if not event.timed or "calls" not in options.resources_monitored:
+        if "calls" not in options.resources_monitored:
             return None, state
-        return _per_minute(event, state, 1)
+        if (value := _number(event, "api_calls")) is not None:
+            return value, state
+        return (
+            _per_minute(event, state, 1) if event.timed and event.kind not in COUNTED[1:] else (None, state)
+        )
 
 
-@signal("file_operations", range=(0, math.inf), kinds=("action",))
+@signal("file_operations", range=(0, math.inf), version=2, kinds=COUNTED)
 class FileOperations(_PerMinute):
-    """Files named by calls in the last minute; absent in a run's first, and where there are no times."""
+    """File operations as the event counts them (`file_operations`), else files named in the last minute.
+
+    The latter is absent in a run's first minute, and where there are no times.
+    """
 
     def measure(self, event: Event, state: Times, options: Options) -> tuple[float | None, Times]:
-        if not event.timed or "file_operations" not in options.resources_monitored:
+        if "file_operations" not in options.resources_monitored:
+            return None, state
+        if (value := _number(event, "file_operations")) is not None:
+            return value, state
+        if not event.timed or event.kind in COUNTED[1:]:
             return None, state
         step = read_step(event)
         count = 0 if step is None else len(touched(step))
