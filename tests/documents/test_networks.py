@@ -77,6 +77,18 @@ def test_a_prompt_shows_the_thread_with_what_the_scanner_found():
     assert "47" not in user  # the history of an agent is for deep_with_context
 
 
+def test_the_prompt_with_the_whole_thread_shows_how_it_began():
+    # 98 messages, of which KiraX's praise is the first: more than a prompt shows.
+    others = [{"author": f"agent{n}", "content": f"Message {n} of many."} for n in range(1, 97)]
+    context = [{"author": KIRA[0][0], "content": KIRA[0][1]}, *others]
+    _, user = ethogram.build_evaluation_prompt(KIRA[3][1], tier="deep_with_context", thread_context=context)
+    assert KIRA[0][1] in user
+    assert "Message 96 of many." in user
+    assert "40 messages, oldest first; 57 after the first 10 left out" in user
+    shown = [n for n in range(1, 97) if f"Message {n} of many." in user]
+    assert shown == [*range(1, 10), *range(67, 97)]
+
+
 def test_other_names_lead_to_ours():
     assert ethogram.detect_patterns is ethogram.analyze
     assert ethogram.KeywordScanResult is ethogram.Scan
@@ -110,6 +122,14 @@ def test_darvo():
         (item,) = found(scores(*rows, thread="t1"), "darvo")
         assert item.confidence == pytest.approx(0.6)
         assert not found(scores(*reversed(rows), thread="t1"), "darvo")
+
+
+def test_darvo_towards_one_other_needs_no_thread():
+    rows = [{name: 0.6} for name in STAGES]
+    (item,) = found(scores(*rows, target="bicep"), "darvo")
+    assert (item.confidence, item.target) == (pytest.approx(0.6), "bicep")
+    assert not found(scores(*reversed(rows), target="bicep"), "darvo")
+    assert not found(scores(*rows), "darvo")
 
 
 @pytest.mark.parametrize("friendly", [2, 3])

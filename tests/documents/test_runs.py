@@ -168,6 +168,56 @@ def test_growth_is_told_by_its_rate_and_a_projection():
     assert detection.details["projected_exhaustion"] == "memory_mb: 2 steps to 5000"
 
 
+def test_without_a_limit_none_is_spoken_of():
+    [detection] = detect("resource_spiral", RESOURCE_SPIRAL)
+    # Ten times 1100 is reached in log(10) / log(2.22) = 2.9 steps.
+    assert detection.details["projected_exhaustion"] == "memory_mb: no limit"
+    assert "limit" not in detection.explanation
+    assert "at this rate it is 11000 in 3 steps" in detection.explanation
+
+
+@pytest.mark.parametrize(
+    ("name", "resource"),
+    [("api_calls", "calls"), ("execution_time", "seconds"), ("file_operations", "file_operations")],
+)
+@pytest.mark.parametrize("monitored", [False, True])
+def test_each_resource_is_read_under_the_name_it_is_monitored_by(name: str, resource: str, monitored: bool):
+    # Each more than 1.5 times the one before: the growth that counts from the fourth reading on.
+    values = (10, 20, 45, 110)
+    events = [action("usage", **{name: value}) for value in values]
+    options = {"resources_monitored": (resource,)} if monitored else {}
+    [detection] = detect("resource_spiral", events, **options)
+    assert detection.pattern == f"resource_spiral.{resource}"
+    assert (detection.details["at_first"], detection.details["at_last"]) == (10, 110)
+
+
+def test_a_resource_that_is_not_monitored_is_not_read():
+    events = [action("usage", api_calls=value) for value in (10, 20, 45, 110)]
+    assert not detect("resource_spiral", events, resources_monitored=("seconds",))
+
+
+@pytest.mark.parametrize(
+    ("kind", "fields", "name"),
+    [
+        ("reference", {"attributes": {"target": "Parser.run/2", "exists": False}}, "Parser.run/2"),
+        ("reference", {"target": "Parser.run/2", "attributes": {"exists": False}}, "Parser.run/2"),
+        ("assertion", {"attributes": {"claim": "the tests pass", "verified": False}}, "the tests pass"),
+    ],
+)
+def test_events_of_the_kinds_that_the_example_names_are_read(kind: str, fields: dict[str, Any], name: str):
+    event = {"subject": "claude", "thread": "run-1", "kind": kind, **fields}
+    assert not detect("hallucination", [event])
+    [detection] = detect("hallucination", [event, event])
+    assert (detection.details["hallucinations"], detection.details["types"]) == ([name], [kind])
+
+
+@pytest.mark.parametrize("kind", ["reference", "assertion"])
+def test_what_exists_and_was_verified_is_not_made_up(kind: str):
+    good = {"subject": "claude", "thread": "run-1", "kind": kind}
+    assert not detect("hallucination", [{**good, "attributes": {"exists": True, "verified": True}}] * 5)
+    assert not detect("hallucination", [good] * 5)
+
+
 @pytest.mark.parametrize(
     ("marked", "kind", "names"),
     [

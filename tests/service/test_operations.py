@@ -17,6 +17,7 @@ import pytest
 
 from ethogram.app.doctor import doctor, extras
 from ethogram.config import Settings
+from ethogram.config.settings import MetricsSettings
 from ethogram.service.metrics import Metrics
 from evaluators.model_server import ModelServer
 from service.conftest import Start, wait_for
@@ -37,11 +38,21 @@ def test_alert_rules_fire_when_they_should() -> None:
 
 
 def test_every_metric_of_the_files_exists() -> None:
-    names = {family.name for family in Metrics("ethogram", ["loop"]).registry.collect()}
-    for file in ("alerts.yml", "grafana.json"):
-        used = set(re.findall(r"ethogram_[a-z_]+", (FILES / file).read_text()))
+    names = {family.name for family in Metrics("any_prefix", ["loop"]).registry.collect()}
+    for file, before in (("alerts.yml", r'__name__=~"\.\+'), ("grafana.json", r"\$\{prefix\}")):
+        text = (FILES / file).read_text()
+        used = {f"any_prefix{name}" for name in re.findall(rf"{before}(_[a-z_]+)", text)}
         bare = {re.sub(r"_(total|bucket|sum|count)$", "", name) for name in used}
+        assert bare
         assert bare <= names
+        # No name is left that another prefix would not find.
+        assert not re.search(r"\bethogram_[a-z]", text)
+
+
+def test_the_dashboard_asks_for_the_prefix() -> None:
+    variables = json.loads((FILES / "grafana.json").read_text())["templating"]["list"]
+    (prefix,) = (item for item in variables if item["name"] == "prefix")
+    assert (prefix["type"], prefix["query"]) == ("textbox", MetricsSettings().prefix)
 
 
 def test_series_of_alert_rules_begin_at_0() -> None:
