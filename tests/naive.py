@@ -786,6 +786,8 @@ def attribute(event: Event, name: str) -> Any:
     if name in FIELDS:
         given = getattr(event, name)
         return plain(event.thread if name == "target" and given is None else given)
+    if name == "exchange":
+        return plain(event.target if event.thread is None else event.thread)
     if event.attributes.get(name) is not None:
         return plain(event.attributes[name])
     return plain(event.readings.get(name))

@@ -20,7 +20,7 @@ from ..fields import Count, Name, Ratio, Severity, one_of
 from ..ingest import Batch
 from ..ingest.batch import sequence_of
 from ..language.ast import Combination, Indicator, Signal, Spread
-from ..language.history import CAP, is_in
+from ..language.history import CAP, EXCHANGE, is_in
 from ..language.program import Program, SequenceProgram, SilenceProgram, ThresholdProgram
 from ..models import EPOCH, Detection, Event, Value, format_time, micros, moment
 from ..models.record import Record
@@ -113,7 +113,10 @@ class Question:
     def matches(self, history: Mapping[str, Value]) -> bool:
         """Whether a history has the target and the thread."""
         wanted = {"target": self.target, "thread": self.thread}
-        return all(value is None or history.get(name) == value for name, value in wanted.items())
+        return all(
+            value is None or history.get(name, history.get(EXCHANGE)) == value
+            for name, value in wanted.items()
+        )
 
 
 def why(
@@ -203,7 +206,7 @@ class Explainer:
     def answers(self, program: Program, question: Question) -> Iterator[Why]:
         """An answer for each history, or one that says why there is none."""
         for name in ("target", "thread"):
-            if getattr(question, name) is not None and name not in program.group_by:
+            if getattr(question, name) is not None and not {name, EXCHANGE} & {*program.group_by}:
                 keys = ", ".join(program.group_by)
                 raise BadUsage(f"{program.name} groups by {keys}: --{name} does not apply")
         if program.is_combination and question.at is not None:

@@ -9,6 +9,7 @@ from functools import lru_cache
 from typing import Any
 
 from ..language.ast import Expr, Indicator, Signal
+from ..language.history import EXCHANGE
 from ..language.program import Program, SequenceProgram, SilenceProgram, ThresholdProgram
 from ..language.visitor import named, walk
 from ..models import INPUT_SCORER, Detection, Event, Evidence, Value, detection_id, is_evaluated, moment
@@ -54,6 +55,8 @@ def build(
     """The detection of a match; `fired` is what its id depends on."""
     program = match.program
     history = dict(zip(program.group_by, match.key, strict=True))
+    if EXCHANGE in history:
+        history["target" if match.fired.thread is None else "thread"] = history.pop(EXCHANGE)
     return Detection(
         id=detection_id(program.name, match.source, match.key, fired),
         pattern=program.name,

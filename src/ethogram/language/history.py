@@ -12,6 +12,8 @@ CAP = 512
 """Windows are cut from so many of the newest events, so that state is bounded."""
 
 FIELDS = ("kind", "source", "subject", "target", "thread", "session", "reply_to")
+EXCHANGE = "exchange"
+"""A key of histories that is no field: the thread of an event or, without one, its target."""
 
 
 def attribute(event: Event, name: str) -> Value | None:
@@ -23,6 +25,8 @@ def attribute(event: Event, name: str) -> Value | None:
         value: Any = getattr(event, name)
         if value is None and name == "target":
             value = event.thread
+    elif name == EXCHANGE:
+        value = event.target if event.thread is None else event.thread
     else:
         value = event.attributes.get(name)
         if value is None:

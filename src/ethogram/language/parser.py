@@ -12,6 +12,7 @@ from ..models.constants import STATUSES
 from .ast import Combination, Expr, Pattern, Sequence, Shape, Slot, Spread
 from .expressions import BROKEN, Scope, Typed
 from .fields import FieldReader
+from .history import EXCHANGE
 from .shape_parser import COMBINATIONS, RESULTS, parse_shape, read_name
 from .templates import NUMBER_FORM, split_form
 from .vocabulary import Vocabulary
@@ -167,8 +168,8 @@ def _group_by(read: FieldReader, node: Node | None, scope: Scope, shape: Shape) 
     items = node.items if isinstance(node, Items) else (node,) * len(names)
     for index, (name, item) in enumerate(zip(names, items, strict=False)):
         place = item if item is not None else Scalar("", 1, 1)
-        known = (*GROUP_FIELDS, *scope.vocabulary.signals, *scope.vocabulary.attributes)
-        if name in GROUP_FIELDS:
+        known = (*GROUP_FIELDS, EXCHANGE, *scope.vocabulary.signals, *scope.vocabulary.attributes)
+        if name in GROUP_FIELDS or (name == EXCHANGE and not isinstance(shape, (Combination, Spread))):
             continue
         if name not in scope.vocabulary.signals and name not in scope.vocabulary.attributes:
             read.fault(place, f"unknown key {name!r} in group_by{did_you_mean(name, known)}")

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from ...ingest.event_columns import EventColumns, Sparse, coded
 from ...language.ast import Expr
-from ...language.history import FIELDS, attribute
+from ...language.history import EXCHANGE, FIELDS, attribute
 from ...models import TRAITS, Event, is_evaluated, is_indicator_name, micros
 
 Floats = NDArray[np.float64]
@@ -258,7 +258,7 @@ class EventRows(EventTable):
         if kind == "reading":
             rows, values = self._readings.get(name, ([], []))
             return column_of(values, self.texts).spread(rows, self.rows)
-        if name in FIELDS:
+        if name in FIELDS or name == EXCHANGE:
             return column_of([attribute(event, name) for event in self._events], self.texts)
         return column_of([_attribute(event, name) for event in self._events], self.texts)
 
@@ -321,6 +321,12 @@ class LineTable(EventTable):
     def _load(self, kind: str, name: str) -> Column:
         if kind == "reading":
             return self._readings(name)
+        if name == EXCHANGE:
+            threads, targets = (self.column("attribute", field).code for field in ("thread", "target"))
+            # Where there is no thread the target has no other name than its own.
+            if threads is None or targets is None:
+                return Column(code=targets)
+            return Column(code=np.where(threads < 0, targets, threads))
         if name in FIELDS:
             if name == "source" and name not in self.lines.fields:
                 return Column(code=np.full(self.rows, self.texts.code(self.lines.source), np.int32))
