@@ -9,6 +9,7 @@ from __future__ import annotations
 import random
 import secrets
 from collections import Counter
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -64,6 +65,17 @@ def test_the_engines_agree_with_the_plain_reading(kind: str):
 @pytest.mark.parametrize("measure", MEASURES)
 def test_every_measure_means_what_the_plain_reading_says(measure: str):
     check_all(CASES_OF_A_MEASURE, measure=measure)
+
+
+@pytest.mark.parametrize("kind", ["sequence", "threshold", "silence"])
+def test_the_engines_agree_on_histories_of_exchanges(kind: str):
+    fired = 0
+    for seed in range(FIRST, FIRST + CASES_OF_A_KIND):
+        case = random_case(seed, kind=kind)
+        patterns = tuple(replace(item, group_by=("subject", "exchange")) for item in case.patterns)
+        case = replace(case, patterns=patterns, expected=None)
+        fired += check(case, seed, chunked=seed % 3 == 0)
+    assert fired >= 0.2 * CASES_OF_A_KIND
 
 
 def test_every_construct_occurs_among_the_cases():

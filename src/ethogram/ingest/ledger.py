@@ -32,7 +32,7 @@ NAMES = words("id uuid type role kind name")
 LABELS = NAMES | words(
     "status state source model time timestamp date at reason version key format provider level mode action "
     "actor author language signature url encoding agent environment code data created object "
-    "fingerprint tier"
+    "fingerprint tier duration"
 )
 """Last words of keys under which one word is none: it says what an object is, and nothing that it holds."""
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+|\d+")
