@@ -53,6 +53,12 @@ def _last_word(key: str) -> str:
     return found[-1].lower() if found else key
 
 
+@lru_cache(64)
+def _keys_beside(own: frozenset[str]) -> frozenset[str]:
+    """Return the keys of a format and of any under which no events lie."""
+    return BESIDE | own
+
+
 class _Object:
     """An object with content that no event holds so far.
 
@@ -100,7 +106,7 @@ class Ledger:
         `is_object`: a document with objects is one itself.
         """
         seen, around = self.seen, _Object("")
-        self._walk(document, around, BESIDE.union(beside), MAX_DEPTH, is_own=True)
+        self._walk(document, around, _keys_beside(frozenset(beside)), MAX_DEPTH, is_own=True)
         if is_object or self.seen == seen:
             self._wait_for(around)
 
@@ -155,38 +161,30 @@ class Ledger:
         """Note what an event line holds, without what its first one says of the run as a whole."""
         if self._waiting:
             attributes = event.get("attributes") or {}
-            told = (value for key, value in attributes.items() if key not in OF_RUN)
-            self._note([event.get("text"), *told])
+            told = [value for key, value in attributes.items() if key not in OF_RUN]
+            told.append(event.get("text"))
+            self._note(told)
 
     def settle(self, value: Any) -> None:
         """Note that a record was left out on purpose, or is listed as a fault."""
-        stack = [value] if self._waiting else []
-        while stack:
-            value = stack.pop()
-            if (item := self._waiting.get(id(value))) is not None:
-                for text in item.strings:
-                    self._waiting.pop(id(text), None)
-            elif isinstance(value, dict):
-                stack.extend(value.values())
-            elif isinstance(value, (list, tuple)):
-                stack.extend(value)
+        if not self._waiting:
+            return
+        for text in _strings_in(value):
+            if (item := self._waiting.get(id(text))) is not None:
+                for string in item.strings:
+                    self._waiting.pop(id(string), None)
 
-    def _note(self, stack: list[Any]) -> None:
-        while stack:
-            value = stack.pop()
-            kind = type(value)
-            if kind is str:
-                if (item := self._waiting.pop(id(value), None)) is not None:
-                    for text in () if item.own else item.strings:
-                        self._waiting.pop(id(text), None)
-                    self._texts.add(hash(value))
-                elif len(value) > 1 and (digest := hash(value)) not in self._texts:
-                    self._texts.add(digest)
-                    self._lines.update(_prefixes(value))
-            elif kind is dict:
-                stack.extend(value.values())
-            elif kind is list:
-                stack.extend(value)
+    def _note(self, value: Any) -> None:
+        waiting, texts = self._waiting, self._texts
+        for text in _strings_in(value):
+            if (item := waiting.pop(id(text), None)) is not None:
+                for string in () if item.own else item.strings:
+                    waiting.pop(id(string), None)
+                texts.add(hash(text))
+            elif (digest := hash(text)) not in texts:
+                texts.add(digest)
+                if " " in text or "\n" in text:
+                    self._lines.update(_prefixes(text))
 
     def unread(self) -> Counter[str]:
         """Return how many objects became no event or only a part of one, by where they lie."""
@@ -226,6 +224,20 @@ class Ledger:
 
 
 BECAME_NO_EVENT = "became no event"
+
+
+def _strings_in(value: Any) -> Iterator[str]:
+    """Yield every text in a value, but no key."""
+    stack: list[Iterable[Any]] = [(value,)]
+    while stack:
+        for inner in stack.pop():
+            kind = type(inner)
+            if kind is str:
+                yield inner
+            elif kind is dict:
+                stack.append(inner.values())
+            elif kind is list or kind is tuple:
+                stack.append(inner)
 
 
 def _has_content(text: str) -> bool:

@@ -9,7 +9,7 @@ from operator import attrgetter
 from typing import Any, NamedTuple
 
 from ...language.ast import Attribute, Indicator, Signal
-from ...language.history import CAP, FIELDS, attribute
+from ...language.history import CAP, EXCHANGE, FIELDS, attribute
 from ...language.program import Program, SequenceProgram, SilenceProgram, ThresholdProgram
 from ...language.visitor import MEASURES, expressions, named, walk
 from ...models.event import Event, is_evaluated
@@ -98,9 +98,11 @@ class Route:
         fields = [name for name in groups[0].fields if name != "subject"]
         self.groups = groups
         self.names = {group: Names.of(event, group.names) for group in groups}
-        self.repeats = set(fields).issubset(FIELDS)
-        # The thread stands in for a target.
-        read = [*fields, "thread"] if "target" in fields else fields
+        self.repeats = set(fields).issubset((*FIELDS, EXCHANGE))
+        read = [name for name in fields if name != EXCHANGE]
+        # The thread stands in for a target; an exchange is either.
+        if "target" in fields or EXCHANGE in fields:
+            read = list(dict.fromkeys((*read, "target", "thread")))
         self.keys = attrgetter(*read) if fields and self.repeats else None
 
 
@@ -473,9 +475,11 @@ def key_reader(fields: tuple[str, ...]) -> Callable[[Event], Key | None]:
             values.append(value)
         return tuple(values)
 
-    if not all(name in FIELDS for name in fields):
+    # An exchange is the thread where there is one.
+    quick_fields = ["thread" if name == EXCHANGE else name for name in fields]
+    if not all(name in FIELDS for name in quick_fields):
         return read
-    read_all = attrgetter("source", *fields)
+    read_all = attrgetter("source", *quick_fields)
 
     def quick(event: Event) -> Key | None:
         values: Key = read_all(event)
