@@ -513,7 +513,7 @@ class TraceTranscript(Transcript):
         elif kind is not None and kind not in SILENT and kind not in AGENTS:
             self._schedule(line, span, lambda: self.unknown(kind))
         if kind not in MODEL and kind not in TOOL and not span.is_code_step:
-            self.ignore(span.attributes, span.events, span.error)
+            self.ignore(span.attributes, span.events, span.error if span.attributes else None)
 
     def _schedule(self, line: int, span: Span, act: Callable[[], None], *, at_end: bool = False) -> None:
         at = (span.end or span.start) if at_end else span.start
