@@ -82,7 +82,7 @@ def test_lift_says_what_keeps_a_pattern_from_being_seen(run, data):
     said = {line.split()[0]: line for line in out if line}
     assert said["alignment_faking"].endswith("never read: observed, task, topic")
     assert said["con_game"].endswith("never read: fabrication, goodwill, other_complied, request_size")
-    assert said["darvo"].endswith("no such history here")
+    assert said["darvo"].endswith("never read: accused, deception, exploitation")
 
 
 def test_lift_needs_data(run):
