@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,9 @@ import pytest
 from tests.run_cases import CASES, CHAT, Case, lines, text
 
 from ethogram import analyze
+from ethogram.app.live.receiver import Receiver
+from ethogram.cli.main import main
+from ethogram.config import Settings
 from ethogram.errors import BadEvents
 from ethogram.ingest import Batch, read_events
 from ethogram.ingest.ledger import BECAME_NO_EVENT, Ledger
@@ -152,6 +156,25 @@ def test_an_analysis_has_no_note_where_all_was_read(tmp_path: Path) -> None:
     path = tmp_path / "chat.json"
     path.write_bytes(text(CHAT))
     assert analyze(path, patterns=["loop"]).notes == []
+
+
+def test_every_answer_has_the_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path, page, store = str(without_calls(tmp_path)), tmp_path / "report.html", str(tmp_path / "events.db")
+    assert main(["analyze", path, "--patterns", "loop", "--html", str(page)]) == 0
+    assert f"Skipped: 3 {LOST}" in capsys.readouterr().out
+    assert f"Skipped: 3 {LOST}" in page.read_text("utf-8")
+    assert main(["analyze", path, "--patterns", "loop", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out.splitlines()[-1])["skipped"] == {LOST: 3}
+    assert main(["store", "import", path, "--store", store]) == 0
+    assert f"Skipped: 3 {LOST}" in capsys.readouterr().out
+    assert main(["watch", path, "--patterns", "loop", "--once"]) == 0
+    assert f"skipped 3 {LOST}" in capsys.readouterr().err
+
+
+def test_a_service_has_the_sentence(tmp_path: Path) -> None:
+    receiver = Receiver(Settings(), keep_text=True)
+    received = receiver.read(without_calls(tmp_path).read_bytes(), {}, source="a", now=datetime.now(UTC))
+    assert received.skipped == {LOST: 3}
 
 
 # The ledger itself.
