@@ -204,7 +204,18 @@ def test_what_is_left_out_on_purpose_counts_as_seen() -> None:
 
 
 @pytest.mark.parametrize(
-    "value", [None, 7, "a text", [], {}, [[]], [{"key": 1, "value": 2}], {"role": "user"}]
+    "value",
+    [
+        None,
+        7,
+        "a text",
+        [],
+        {},
+        [[]],
+        [{"key": 1, "value": 2}],
+        {"role": "user"},
+        [{"speaker": "ann", "text": ""}],
+    ],
 )
 def test_an_object_without_content_is_none(value: Any) -> None:
     ledger = Ledger()

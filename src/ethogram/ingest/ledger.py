@@ -27,15 +27,15 @@ MAX_LINES = 200
 BESIDE = words("tools tool_definitions functions annotations citations logprobs metrics metadata meta usage")
 """Keys of any format under which no events lie: definitions, measures, what is known of the run."""
 TOP = "the top level"
-NAMES = words("id uuid type role kind name")
+NAMES = words("id uuid type role kind name actor author speaker sender user username agent")
 """Last words of keys under which no text is content, whatever its length."""
 LABELS = NAMES | words(
     "status state source model time timestamp date at reason version key format provider level mode action "
-    "actor author language signature url encoding agent environment code data created object "
-    "fingerprint tier duration"
+    "language signature url encoding environment code data created object "
+    "fingerprint tier duration hash sha digest"
 )
 """Last words of keys under which one word is none: it says what an object is, and nothing that it holds."""
-_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+|\d+")
+_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+")
 OF_RUN = frozenset(("task", "label", "labels", "cwd", "model"))
 """Attributes of a first event that say what is known of the run."""
 PAIR = {"key", "value"}
@@ -107,7 +107,7 @@ class Ledger:
         """
         seen, around = self.seen, _Object("")
         self._walk(document, around, _keys_beside(frozenset(beside)), MAX_DEPTH, is_own=True)
-        if is_object or self.seen == seen:
+        if is_object or (self.seen == seen and not around.has_items):
             self._wait_for(around)
 
     def _walk(
@@ -202,7 +202,10 @@ class Ledger:
         """Whether an event holds a text in another form, or has it from another object."""
         contents = _contents(text)
         return not contents or any(
-            hash(text) in self._texts or not self._lines.isdisjoint(_prefixes(text)) for text in contents
+            hash(text) in self._texts
+            # A line of one word may be all that an event holds of it.
+            or any(digest in self._lines or digest in self._texts for digest in _prefixes(text))
+            for text in contents
         )
 
     def add(self, other: Ledger) -> None:

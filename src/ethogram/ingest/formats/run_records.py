@@ -23,6 +23,8 @@ TOKENS = frozenset(("tokens_in", "tokens_out"))
 class RunRecords(TranscriptAdapter):
     """Objects with a `run_id` and `steps`, of which each has an `actor`."""
 
+    beside = frozenset(("labels",))
+
     def matches(self, head: Head) -> bool:
         steps = as_list(head.first.get("steps"))
         return head.first.keys() >= {"run_id", "steps"} and (not steps or "actor" in as_dict(steps[0]))
