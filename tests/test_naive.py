@@ -336,8 +336,10 @@ def test_cycle_is_the_longest_stretch_of_whole_repeats_at_the_end():
     assert (of(list("aabaab"), "cycle"), of(list("aabaab"), "cycle_length")) == (2, 3)
     # abcaa: k=1 r=2 is the only one.
     assert (of(list("abcaa"), "cycle"), of(list("abcaa"), "cycle_length")) == (2, 1)
-    # Six values in a row are no cycle: k goes to 5.
-    assert (of(list("abcdefabcdef"), "cycle"), of(list("abcdefabcdef"), "cycle_length")) == (1, None)
+    # k goes to 15: sixteen values in a row are no cycle.
+    longest, too_long = list("abcdefghijklmno" * 2), list("abcdefghijklmnop" * 2)
+    assert (of(longest, "cycle"), of(longest, "cycle_length")) == (2, 15)
+    assert (of(too_long, "cycle"), of(too_long, "cycle_length")) == (1, None)
     assert at_event(measure("cycle", Y), story(x=[1])) == 0
     assert at_event(measure("cycle_length", Y), story(x=[1])) is None
 

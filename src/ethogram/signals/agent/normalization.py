@@ -72,11 +72,7 @@ def cleaned(text: str, strength: str = "medium") -> str:
     text = without_colour(text)
     lowered = "" if strength == "low" else text.lower()
     if lowered:
-        # The pattern of files is slow, and few texts need it.
-        if has_sign(text, _FILE_SIGNS, lowered):
-            text = _TEMPORARY.sub(_temporary, text)
-        elif has_sign(text, _NAME_SIGNS, lowered) and _NAME_SIGN.search(lowered):
-            text = _TEMPORARY_NAME.sub(_temporary, text)
+        text = _without_temporary(text, lowered)
     if _SIGN.search(text) or (not text.isascii() and _OTHER_DIGIT.search(text)):
         text = _LOW.sub(_label, text) if strength == "low" else _LONG.sub("N", _MEDIUM.sub(_label, text))
     if "pid" in lowered:
@@ -84,6 +80,30 @@ def cleaned(text: str, strength: str = "medium") -> str:
     if strength == "high":
         text = QUOTED.sub("Q", _NUMBER.sub("N", text))
     return " ".join(text.split())
+
+
+@lru_cache(maxsize=1024)
+def cleaned_call(text: str, strength: str = "medium") -> str:
+    """Return the text of a call with temporary names replaced; at `high` also numbers and quoted values.
+
+    Ids, hashes and times in a call were chosen by the agent: with another one it is another call.
+
+    >>> cleaned_call("grep  a1b2c3d4 /tmp/x7/out.txt"), cleaned_call("page 3", "high")
+    ('grep a1b2c3d4 TEMP', 'page N')
+    """
+    if strength == "high":
+        return cleaned(text, strength)
+    text = without_colour(text)
+    return " ".join((text if strength == "low" else _without_temporary(text, text.lower())).split())
+
+
+def _without_temporary(text: str, lowered: str) -> str:
+    # The pattern of files is slow, and few texts need it.
+    if has_sign(text, _FILE_SIGNS, lowered):
+        return _TEMPORARY.sub(_temporary, text)
+    if has_sign(text, _NAME_SIGNS, lowered) and _NAME_SIGN.search(lowered):
+        return _TEMPORARY_NAME.sub(_temporary, text)
+    return text
 
 
 def _label(match: re.Match[str]) -> str:
@@ -127,6 +147,19 @@ def digest(text: str, strength: str = "medium") -> str:
         rest = _bytes(text[half:-half]).translate(None, _DIGITS_AND_SPACE)
         return _hash(b"%b\0%b\0%b" % (ends[0], rest, ends[1]))
     return short_hash(cleaned(text, strength))
+
+
+def call_hash(text: str, strength: str = "medium") -> str:
+    """Return eight characters that are equal for calls which differ only in temporary names.
+
+    >>> call_hash("submit flag{5edcfa0b}") == call_hash("submit flag{0fe5c44f}")
+    False
+    """
+    if len(text) > MAX_CLEANED and strength != "high":
+        half = MAX_CLEANED // 2
+        ends = cleaned_call(text[:half], strength), cleaned_call(text[-half:], strength)
+        return short_hash("\0".join((ends[0], text[half:-half], ends[1])))
+    return digest(text, strength) if strength == "high" else short_hash(cleaned_call(text, strength))
 
 
 def short_hash(text: str) -> str:
