@@ -170,11 +170,13 @@ class Transcript:
                 event["attributes"].pop("batch", None)
 
     def _mark_prompts(self) -> None:
-        """Mark messages of the user that state a task for agents, and are no part of a conversation.
+        """Mark messages of the user that tell a program what to do, and are no part of a conversation.
 
-        All of them where the agents work on their own, else those that only repeat the task of the run.
+        All of them where the agents work on their own, or in a graded trial, whose user is played; else those
+        that only repeat the task of the run.
         """
-        is_task, task = self._is_work(), self._metadata.get("task")
+        is_graded = any(self._metadata.get(key) for key in ("label", "labels"))
+        is_task, task = is_graded or self._is_work(), self._metadata.get("task")
         for event in self.events:
             if event["attributes"].get("role") == "user" and (is_task or event["text"] == task):
                 event["attributes"]["task_prompt"] = True

@@ -362,6 +362,19 @@ def test_what_a_user_writes_to_agents_at_work_is_a_task_and_a_conversation_is_no
     )
 
 
+@pytest.mark.parametrize(
+    ("graded", "marked"), [({}, None), ({"label": "failure"}, True), ({"labels": {"reward": 0}}, True)]
+)
+def test_the_user_of_a_graded_run_is_played(graded: dict[str, Any], marked: bool | None, tmp_path: Path):
+    steps = [
+        {"actor": who, "kind": kind, "text": f"text {n}", "tool": "book"}
+        for n, (who, kind) in enumerate([ASKS, SAYS, ASKS, ACTS, SAYS, ASKS])
+    ]
+    events = read(tmp_path, lines({"run_id": "r", "steps": steps, **graded}), "runs.jsonl").events
+    of_user = [event for event in events if event.attributes.get("role") == "user"]
+    assert [event.attributes.get("task_prompt") for event in of_user] == [marked] * 3
+
+
 def test_run_records_with_unknown_kinds_and_faults(tmp_path: Path):
     odd = {
         **RECORDS,
