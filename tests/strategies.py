@@ -278,7 +278,7 @@ def random_course(rng: random.Random, count: int) -> list[float]:
 
 def random_words(rng: random.Random, count: int) -> list[str]:
     """Categories over time; half of them in cycles, with a slip now and then."""
-    period = [rng.choice(LETTERS) for _ in range(rng.choice((1, 2, 3, 4, 5, 9)))]
+    period = [rng.choice(LETTERS) for _ in range(rng.randint(1, 5))]
     slip = rng.choice((0.0, 0.1, 1.0, 1.0))
     return [rng.choice(LETTERS) if rng.random() < slip else period[k % len(period)] for k in range(count)]
 

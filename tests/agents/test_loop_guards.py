@@ -289,6 +289,15 @@ def test_other_flags_are_another_action(script: Script):
     assert not stuck(script.events)
 
 
+def test_files_of_a_project_among_temporary_files_are_different_and_generated_names_are_not(script: Script):
+    for name in ("main", "variables", "outputs", "region"):
+        script.step("Edit", {"path": f"/tmp/project/infra/{name}.tf"}, "ok")
+    assert not stuck(script.events)
+    for name in ("tmpab3dxq", "tmpk2jd0f", "tmpzz71ab"):
+        script.run(f"python /tmp/{name}/check.py", "failed", code=1)
+    assert stuck(script.events)
+
+
 def test_copies_of_a_line_in_a_log_are_no_message_loop():
     """Each message comes three times at once, as where a log has three handlers; long, or of no time."""
     said = [f"Looking at file {n}, which may hold the parser." for n in range(40)]

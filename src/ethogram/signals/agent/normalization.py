@@ -7,6 +7,7 @@ names, ids and fractions of seconds; `high` also every number and quoted value.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from functools import lru_cache
 from hashlib import blake2b
 
@@ -39,6 +40,10 @@ _TEMPORARY = Rule(
     rf"{_NAME}|(?<![\w-])(?=[\w-]{{0,60}}\d)[\w-]{{1,60}}\.(?:tmp|log|out|bak|pid|lock|swp)\b",
     re.IGNORECASE,
 )
+_PARTS = Rule(r"([/\\])")
+_DIGIT = Rule(r"\d")
+GENERATED_LENGTH = 5
+"""A part of a temporary path that begins with tmp and is longer was generated."""
 _PROCESS = Rule(r"\b([Pp]id|PID)([ =:#\[-]{1,3})\d+")
 _NUMBER = Rule(r"\d+(?:[.,]\d+)*")
 QUOTED = Rule(r"(?<!\w)'[^'\n]{0,200}'|\"[^\"\n]{0,200}\"|`[^`\n]{0,200}`")
@@ -72,7 +77,7 @@ def cleaned(text: str, strength: str = "medium") -> str:
     text = without_colour(text)
     lowered = "" if strength == "low" else text.lower()
     if lowered:
-        text = _without_temporary(text, lowered)
+        text = _replace_temporary(text, lowered, _temporary)
     if _SIGN.search(text) or (not text.isascii() and _OTHER_DIGIT.search(text)):
         text = _LOW.sub(_label, text) if strength == "low" else _LONG.sub("N", _MEDIUM.sub(_label, text))
     if "pid" in lowered:
@@ -84,26 +89,41 @@ def cleaned(text: str, strength: str = "medium") -> str:
 
 @lru_cache(maxsize=1024)
 def cleaned_call(text: str, strength: str = "medium") -> str:
-    """Return the text of a call with temporary names replaced; at `high` also numbers and quoted values.
+    """Return the text of a call with generated names replaced; at `high` also numbers and quoted values.
 
-    Ids, hashes and times in a call were chosen by the agent: with another one it is another call.
+    Ids, hashes and times in a call were chosen by the agent: with another one it is another call. So were
+    names without a digit among temporary files, where a whole project may lie.
 
     >>> cleaned_call("grep  a1b2c3d4 /tmp/x7/out.txt"), cleaned_call("page 3", "high")
-    ('grep a1b2c3d4 TEMP', 'page N')
+    ('grep a1b2c3d4 /tmp/TEMP/out.txt', 'page N')
     """
     if strength == "high":
         return cleaned(text, strength)
     text = without_colour(text)
-    return " ".join((text if strength == "low" else _without_temporary(text, text.lower())).split())
+    if strength != "low":
+        text = _replace_temporary(text, text.lower(), _generated)
+    return " ".join(text.split())
 
 
-def _without_temporary(text: str, lowered: str) -> str:
+def _replace_temporary(text: str, lowered: str, name: Callable[[re.Match[str]], str]) -> str:
     # The pattern of files is slow, and few texts need it.
     if has_sign(text, _FILE_SIGNS, lowered):
-        return _TEMPORARY.sub(_temporary, text)
+        return _TEMPORARY.sub(name, text)
     if has_sign(text, _NAME_SIGNS, lowered) and _NAME_SIGN.search(lowered):
-        return _TEMPORARY_NAME.sub(_temporary, text)
+        return _TEMPORARY_NAME.sub(name, text)
     return text
+
+
+def _generated(match: re.Match[str]) -> str:
+    """A temporary path with a label for each part that looks generated, its ending apart."""
+    return "".join(_label_of_part(part) for part in _PARTS.split(match[0]))
+
+
+def _label_of_part(part: str) -> str:
+    if not (_DIGIT.search(part) or (len(part) > GENERATED_LENGTH and part.lower().startswith("tmp"))):
+        return part
+    ending = part.rpartition(".")[2] if "." in part else ""
+    return f"TEMP.{ending}" if ending.isalpha() and len(ending) <= GENERATED_LENGTH else "TEMP"
 
 
 def _label(match: re.Match[str]) -> str:
