@@ -28,37 +28,8 @@ Condition = tuple[str | tuple[str, ...], str, Any]
 Where = Sequence[Condition]
 
 
-class RowStore(ABC):
-    """Rows of kinds (see kinds.py). Whoever calls another's methods does it from any thread."""
-
-    url: str
-    """The address as messages show it: never with a password."""
-    address: str
-    """What opens it again, with the password."""
-    version: int = 1
-    """The version of its tables."""
-    max_events: int | None = None
-    """Events that one transaction can write at most, where there is a limit."""
-
-    # --- transactions -----------------------------------------------------------------------
-
-    @abstractmethod
-    def transact(self, work: Callable[[], T]) -> T:
-        """Return what `work` returns; all that it writes is stored when this returns, or nothing of it.
-
-        Nobody else writes meanwhile; `work` reads what it wrote. Inside another `transact` of the thread it is
-        part of that. A store may call `work` again where its connection broke before the commit.
-        """
-
-    @abstractmethod
-    def snapshot(self) -> AbstractContextManager[None]:
-        """Read as of one moment, in this thread, until the end of the block; inside `transact`, as of it.
-
-        Errors of the database are raised as `StoreFailed`, which names the store and says what to do, and
-        those of reading a damaged row too.
-        """
-
-    # --- rows -------------------------------------------------------------------------------
+class Reader(ABC):
+    """What reads rows of kinds (see kinds.py)."""
 
     @abstractmethod
     def rows(
@@ -97,8 +68,41 @@ class RowStore(ABC):
         """
 
     @abstractmethod
-    def count(self, kind: str, where: Where = ()) -> int:
-        """How many rows meet all conditions."""
+    def count(self, kind: str, where: Where = (), *, by: Sequence[str] = ()) -> int:
+        """How many rows meet all conditions; with `by`, how many distinct values of these columns they have."""
+
+
+class RowStore(Reader):
+    """A store of rows. Any thread may call its methods."""
+
+    url: str
+    """The address as messages show it: never with a password."""
+    address: str
+    """What opens it again, with the password."""
+    version: int = 1
+    """The version of its tables."""
+    max_events: int | None = None
+    """Events that one transaction can write at most, where there is a limit."""
+
+    # --- transactions -----------------------------------------------------------------------
+
+    @abstractmethod
+    def transact(self, work: Callable[[], T]) -> T:
+        """Return what `work` returns; all that it writes is stored when this returns, or nothing of it.
+
+        Nobody else writes meanwhile; `work` reads what it wrote. Inside another `transact` of the thread it is
+        part of that. A store may call `work` again where its connection broke before the commit.
+        """
+
+    @abstractmethod
+    def snapshot(self) -> AbstractContextManager[Reader]:
+        """Read as of one moment until the end of the block; inside `transact`, what that wrote too.
+
+        Errors of the database are raised as `StoreFailed`, which names the store and says what to do, and
+        those of reading a damaged row inside the block too.
+        """
+
+    # --- rows -------------------------------------------------------------------------------
 
     @abstractmethod
     def write(self, kind: str, rows: Iterable[Row]) -> None:
