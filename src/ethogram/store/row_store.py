@@ -26,6 +26,10 @@ P = ParamSpec("P")
 S = TypeVar("S", bound="RowStore")
 Condition = tuple[str | tuple[str, ...], str, Any]
 Where = Sequence[Condition]
+READ_AHEAD = 2000
+"""Rows of a batch that is read, about."""
+MAX_VALUES = 500
+"""Values that are looked for at once."""
 
 
 class Reader(ABC):
@@ -152,3 +156,23 @@ def atomic(method: Callable[Concatenate[S, P], T]) -> Callable[Concatenate[S, P]
         return self.transact(lambda: method(self, *args, **kwargs))
 
     return in_transaction
+
+
+def in_pieces(items: Sequence[Any], size: int = MAX_VALUES) -> Iterator[Sequence[Any]]:
+    """The items, at most so many at a time.
+
+    >>> list(in_pieces([1, 2, 3], 2))
+    [[1, 2], [3]]
+    """
+    for start in range(0, len(items), size):
+        yield items[start : start + size]
+
+
+def by_source(subjects: Iterable[tuple[str, str]]) -> Iterator[tuple[str, list[str]]]:
+    """The names of subjects by their source, in order, at most so many at a time as can be looked for."""
+    names: dict[str, list[str]] = {}
+    for source, name in sorted(set(subjects)):
+        names.setdefault(source, []).append(name)
+    for source, own in names.items():
+        for piece in in_pieces(own):
+            yield source, list(piece)
