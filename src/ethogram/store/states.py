@@ -5,14 +5,16 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..models import micros, moment
-from ..usage.records import UsageLook
 from .numbers import get_meta, next_numbers, set_meta
 from .records import SavedState
 from .row_store import RowStore, atomic
 from .rows import encode
+
+if TYPE_CHECKING:
+    from ..usage.records import UsageLook
 
 PRIVATE, SALT = "private", "private_salt"
 
@@ -103,6 +105,8 @@ class Privacy(RowStore):
 
     def looks(self, person: str | None = None) -> list[UsageLook]:
         """The audit, oldest first: all, or the lines about one person."""
+        from ..usage.records import UsageLook  # here: it loads much
+
         where = () if person is None else [("person", "=", person)]
         with self.snapshot() as view:
             return [UsageLook(moment(at), *row) for _, at, *row in view.rows("looks", where, order=("key",))]
