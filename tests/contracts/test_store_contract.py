@@ -15,8 +15,8 @@ from ethogram.errors import BadUsage, Conflict
 from ethogram.models import Detection, Event, Evidence, Reading, Verdict
 from ethogram.risk.verdicts import Counts, Slot
 from ethogram.store import Store, open_store
-from ethogram.store.records import Clashes, LinkRow, SharedRow, ShownRow, Staged, Swept, SweptDetection, Try
 from ethogram.store.moving import PORTABLE
+from ethogram.store.records import Clashes, LinkRow, SharedRow, ShownRow, Staged, Swept, SweptDetection, Try
 from ethogram.store.scores import Scored
 from ethogram.usage.records import UsageLook
 

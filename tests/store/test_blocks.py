@@ -100,9 +100,7 @@ def test_thread_mates_come_along(store):
         assert list(store.columns([row.who], mates=True)) == expected
 
 
-def test_a_purge_leaves_nothing_in_blocks_and_a_block_read_before_it_is_not_written_after(
-    store, monkeypatch
-):
+def test_a_purge_leaves_nothing_in_blocks_and_a_block_read_before_it_is_not_written_after(store, monkeypatch):
     store.add(made(random.Random(1), 0, 100))
     keep, done = clustered.keep_block, []
 

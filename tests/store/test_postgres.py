@@ -333,7 +333,10 @@ def test_a_wrong_password_says_what_to_check_and_is_not_shown(url, store, capsys
 def test_a_database_that_is_not_there_and_a_server_that_does_not_answer_say_what_to_do(url):
     address = parse(url)[0]
     for wrong, advice in (
-        (address._replace(database="nowhere"), r'database "nowhere" does not exist; create the database first'),
+        (
+            address._replace(database="nowhere"),
+            r'database "nowhere" does not exist; create the database first',
+        ),
         (address._replace(port=free_port()), r"Connection refused; start the server, or check host and port"),
     ):
         with pytest.raises(EthogramError, match=advice):

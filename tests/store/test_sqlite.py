@@ -20,7 +20,6 @@ from ethogram.store.records import SweptDetection
 from ethogram.store.schema import SCHEMA
 from ethogram.store.sqlite import SQLiteStore
 from risk_makers import detection
-from waiting import PATIENCE_SECONDS
 
 
 def test_a_new_file_has_the_newest_schema(store):

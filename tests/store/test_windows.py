@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 from dict_store import DictStore
-
 from ethogram import registry
 from ethogram.models import Event
 from ethogram.store.windows import actors, contacts, sample, thread_events, threads, window, within

@@ -1,7 +1,8 @@
 """Stores of events, readings, detections, verdicts and states.
 
 For another database, write a class under `@store("name")` that derives from `Store` and has the methods of
-`RowStore` (row_store.py). The part of a URL before `://` selects it; `ethogram.testing.check_store` checks it.
+`RowStore` (row_store.py). The part of a URL before `://` selects it; `ethogram.testing.check_store` checks
+it.
 """
 
 from __future__ import annotations

@@ -218,9 +218,13 @@ def _group_text(
         columns = [names[name] for name in by]
     else:
         own = ", ".join(f"{column} AS {name}" for column, name in zip(_columns(kind, by), by, strict=True))
-        inner = f"SELECT {own}, {values} FROM {_joined(kind, by)}{where} GROUP BY {', '.join(_columns(kind, by))}"
+        inner = (
+            f"SELECT {own}, {values} FROM {_joined(kind, by)}{where} GROUP BY {', '.join(_columns(kind, by))}"
+        )
         table = f"({inner}) g"
-    return f"SELECT {', '.join([*columns, 'g.n', 'g.low', 'g.high'])} FROM {table}{_ordered(order or by, names)}"
+    return (
+        f"SELECT {', '.join([*columns, 'g.n', 'g.low', 'g.high'])} FROM {table}{_ordered(order or by, names)}"
+    )
 
 
 def group(

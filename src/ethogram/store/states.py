@@ -32,7 +32,9 @@ class States(RowStore):
     def notes(self, kind: str) -> dict[str, dict[str, Any]]:
         """The records of a kind by key, oldest first."""
         with self.snapshot() as view:
-            rows = view.rows("notes", [("kind", "=", kind)], columns=("key", "record"), order=("at_us", "key"))
+            rows = view.rows(
+                "notes", [("kind", "=", kind)], columns=("key", "record"), order=("at_us", "key")
+            )
             return {key: json.loads(record) for key, record in rows}
 
     def note(self, kind: str, key: str) -> dict[str, Any] | None:

@@ -103,7 +103,9 @@ def _check_conditions(store: Store) -> None:
     """Conditions select the rows that meet them all."""
     rows = [
         (number, at, "what", person, f"by {person}", "why \u00c9")
-        for number, (at, person) in enumerate(((at, person) for at in NUMBERS for person in (*WORDS, None)), 1)
+        for number, (at, person) in enumerate(
+            ((at, person) for at in NUMBERS for person in (*WORDS, None)), 1
+        )
     ]
     store.write("looks", rows)
     wheres: list[list[Condition]] = [[("person", "=", None)], [("person", "!=", None)]]
@@ -181,7 +183,9 @@ def _check_numbers_and_names(store: Store) -> None:
     """Numbers are kept to the last bit, and texts as they are."""
     numbers = (0.1 + 0.2, 1e300, 5e-324, -2.5)
     _write_events(store)
-    store.write("readings", [(1, f"r{place}", number, None, "m", None) for place, number in enumerate(numbers)])
+    store.write(
+        "readings", [(1, f"r{place}", number, None, "m", None) for place, number in enumerate(numbers)]
+    )
     found = [row[2] for row in store.rows("readings", order=("signal",))]
     _equal([number.hex() for number in found], [number.hex() for number in numbers], "numbers are exact")
     state = bytes(range(256))
@@ -212,7 +216,9 @@ def _check_rules(store: Store) -> None:
     rows = [(name, tuple(row)) for name, batch in store.dump() for row in batch]
     _equal(len([name for name, _ in rows if name == "events"]), 10, "a copy has every event")
     done = store.purge(subject="s0")
-    _equal((done.events, store.count("events"), store.info().subjects), (4, 6, 2), "a purge removes a subject")
+    _equal(
+        (done.events, store.count("events"), store.info().subjects), (4, 6, 2), "a purge removes a subject"
+    )
     _equal(store.count("events", [("target", "=", "s0")]), 0, "a purge removes the name of a subject")
 
 
@@ -240,7 +246,9 @@ def _sample(kind: str, number: int) -> Row:
         elif name in ("kinds", "state", "record", "attributes", "readings") and of is str:
             values.append("{}")
         else:
-            values.append({int: number + 10, float: number + 0.5, bytes: b"\0\xff", str: f"{name} {number}"}[of])
+            values.append(
+                {int: number + 10, float: number + 0.5, bytes: b"\0\xff", str: f"{name} {number}"}[of]
+            )
     if kind in ("swept", "events"):
         values[2] = f"name {number}"
     return tuple(values)

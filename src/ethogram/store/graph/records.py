@@ -16,10 +16,10 @@ from ...errors import BadUsage
 from ...models import Detection, Verdict, format_time, micros, moment
 from ...risk.verdicts import Counts, Item, Slot, consensus_by_item, count_verdicts, item_of
 from ...usage.records import UsageLook
+from ..locks import holder_of, is_left, started
 from ..records import Change, Held, Locked, SavedState, SubjectRow, Swept, SweptDetection, Try, Who
 from ..rows import detection_values, encode, stored_detection
 from ..states import PRIVATE, SALT
-from ..locks import holder_of, is_left, started
 from ..verdicts import ITEM, item_values, verdict_of, verdict_values
 from .connection import Graph, Transaction
 from .events import SUBJECT, subject_rows
