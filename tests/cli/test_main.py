@@ -191,6 +191,11 @@ def test_a_wrong_command_is_bad_usage_and_says_where_help_is(capsys):
         ("signals scan x --sample nan", "Invalid value for '--sample': 'nan' is not a valid number; see"),
         ("store risk --store s.db --limit x", "Invalid value for '--limit': 'x' is not a valid integer; see"),
         ("analyze x --source=", "Invalid value for --source: must not be empty; see"),
+        ("bucket in out", "ethogram bucket was removed: run ethogram spark analyze, which gives the same"),
+        ("merge 1.jsonl", "ethogram merge was removed: run ethogram spark analyze"),
+        ("analyze x --bucket 1/2", "ethogram analyze --bucket was removed: run ethogram spark analyze"),
+        ("sweep --store s.db --inside", "ethogram sweep --inside was removed: leave it out; sweep reads the"),
+        ("patterns show darvo --cypher", "ethogram patterns show --cypher was removed: run ethogram sweep"),
     ],
 )
 def test_a_missing_or_bad_value_is_named(capsys, line, message):

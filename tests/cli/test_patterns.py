@@ -160,17 +160,6 @@ def test_show_says_where_each_parameter_comes_from(run, mine):
     assert "status: retired (off), from ethogram.yaml:4:10" in run("show", "busy")[1]
 
 
-def test_show_as_cypher_names_the_signals_that_a_query_does_not_measure(run, mine):
-    write(mine)
-    assert [line for line in run("show", "mine/outburst.yaml", "--cypher")[1] if line.startswith("//")] == [
-        "// Calm, then loud: where it holds in sources with times"
-    ]
-    steps = [{"calm": "length < 3"}, {"loud": "length > calm.length + 10"}]
-    write(mine, shape={"sequence": steps})
-    note = run("show", "mine/outburst.yaml", "--cypher")[1][1]
-    assert note == "// Sees only stored readings of length; `ethogram sweep` measures them from events"
-
-
 def test_show_as_json_holds_the_compiled_programs(run, mine):
     with_parameter(mine)
     (record,) = records(run("show", "mine/outburst.yaml", "--json")[1])

@@ -25,11 +25,10 @@ from ethogram.store import open_store
 from ethogram.store.graph import connection, moving
 from ethogram.store.graph import imports as graph_imports
 from ethogram.store.graph.connection import parse
-from ethogram.store.graph.programs import Inexpressible
 from ethogram.store.graph.schema import check_labels
 from ethogram.store.neo4j import Neo4jStore, open_graph
 from ethogram.store.records import Staged
-from ethogram.store.scores import Scored
+from markdown_blocks import ROOT, blocks_of
 from neo4j_server import own_neo4j
 from servers import free_port, small_disk
 from settings_files import trusted_settings
@@ -240,12 +239,12 @@ def test_where_no_server_answers_it_says_why_once(scheme, capfd):
     assert "s3cret" not in line
 
 
-# --- detection inside -----------------------------------------------------------------------
+# --- detections -----------------------------------------------------------------------------
 
 
-def swept(store: Any, patterns: list[str], *, inside: bool) -> tuple[list[Any], Any]:
+def swept(store: Any, patterns: list[str]) -> tuple[list[Any], Any]:
     library = load_patterns(patterns)
-    done = sweep(store, library, as_of=LATER, clock=lambda: LATER, settings=Settings(), inside=inside)
+    done = sweep(store, library, as_of=LATER, clock=lambda: LATER, settings=Settings())
     return [detection.to_dict() for detection in store.detections()], done
 
 
@@ -267,15 +266,14 @@ def bombing(subject: str, start: int) -> list[Event]:
     ]  # fmt: skip
 
 
-def test_a_sweep_inside_finds_what_a_sweep_outside_finds(store, new_store):
+def test_a_sweep_finds_what_it_finds_in_sqlite_and_links_subjects_to_patterns(store, new_store):
     events = [*bombing("ann", 0), *bombing("di", 100), *calm(30)]
     patterns = ["love_bombing", "gaslighting", "planted_instruction"]
     store.add(events)
-    ours, done = swept(store, patterns, inside=True)
-    assert done.outside == {}
+    ours, done = swept(store, patterns)
     with new_store("sqlite") as other:
         other.add(events)
-        theirs, plain = swept(other, patterns, inside=False)
+        theirs, plain = swept(other, patterns)
     assert ours == theirs
     assert {row["subject"] for row in ours} == {"ann", "di"}
     assert done.summary() == plain.summary()
@@ -285,26 +283,10 @@ def test_a_sweep_inside_finds_what_a_sweep_outside_finds(store, new_store):
           RETURN r.episode, r.start_eval_id, r.end_eval_id, r.eval_count""",
     )
     assert (episode, first, last, count) == ("closed", "ann1", "ann4", 4)
-
-
-def test_what_cypher_cannot_say_is_read_out_and_named(store):
-    store.add([*bombing("ann", 0), event("vast", 50, subject="bo", readings={"deception": 1e15})])
-    _, done = swept(store, ["love_bombing", "darvo", "sandbagging"], inside=True)
-    assert set(done.outside) == {"darvo", "sandbagging"}
-    assert done.outside["darvo"] == "accused is measured from events"
-    assert {item.pattern for item in store.detections()} >= {"love_bombing"}
-
-
-def test_long_histories_fit_into_the_memory_of_a_query(store):
-    """`love_bombing` compares an event with all of the subject's, whatever their target."""
-    store.add([item for subject in "ab" for item in calm(1_500, subject)])
-    _, done = swept(store, ["love_bombing"], inside=True)
-    assert (done.events, done.changes, done.outside) == (3_000, (), {})
-
-
-def test_inside_needs_a_graph(new_store):
-    with new_store("sqlite") as other, pytest.raises(BadUsage, match="--inside needs a store in Neo4j"):
-        swept(other, ["love_bombing"], inside=True)
+    (query,) = [block for block in blocks_of(ROOT / "docs" / "graph.md") if block.language == "cypher"]
+    assert {(row[0], row[1]) for row in rows(store, query.text)} == {
+        (row["subject"], row["pattern"]) for row in ours
+    }
 
 
 def test_the_commands_work_on_a_graph(url, tmp_path, capsys, monkeypatch):
@@ -314,22 +296,8 @@ def test_the_commands_work_on_a_graph(url, tmp_path, capsys, monkeypatch):
     write_events(tmp_path / "all.jsonl", warm_messages())
     assert main(["graph", "init", "--store", url]) == 0
     assert main(["store", "import", "all.jsonl", "--store", url]) == 0
-    assert (
-        main(
-            [
-                "sweep",
-                "--store",
-                url,
-                "--inside",
-                "--patterns",
-                "warm_then_cold",
-                "--as-of",
-                "2026-02-01T00:00:00Z",
-                "--json",
-            ]
-        )
-        == 0
-    )
+    how = ["--patterns", "warm_then_cold", "--as-of", "2026-02-01T00:00:00Z", "--json"]
+    assert main(["sweep", "--store", url, *how]) == 0
     lines = [json.loads(line) for line in capsys.readouterr().out.splitlines() if line.startswith("{")]
     (detection,) = [line for line in lines if line.get("change") == "new"]
     assert main(["verdict", detection["id"], "confirmed", "--why", "seen", "--store", url]) == 0
@@ -338,26 +306,9 @@ def test_the_commands_work_on_a_graph(url, tmp_path, capsys, monkeypatch):
     with open_store("copy.db") as copy:
         assert [item.id for item in copy.detections()] == [detection["id"]]
         assert len(copy.verdicts()) == 1
-    capsys.readouterr()
-    assert main(["patterns", "show", detection["pattern"], "--cypher"]) == 0
-    query = capsys.readouterr().out
-    assert "$" not in query
-    assert "(s:`Agent`)" in query
     with open_graph(url) as store:
-        (row,) = rows(store, query)
-        assert row[4][0][-1] == detection["last_event"]
-
-
-def test_scores_by_a_wanted_scorer_that_others_came_before_are_read_out(store):
-    messages = bombing("ann", 0)
-    store.add(messages)
-    for item in messages:
-        store.add_scores([Scored(item, (Reading("compassion", 0.5, "m@1"),))])
-    (program,) = load_patterns(["love_bombing"]).programs
-    whose = [("input", "ann")]
-    assert store.find_inside(program, whose, until=LATER)[0].matches
-    with pytest.raises(Inexpressible, match="several scorers"):
-        store.find_inside(program, whose, until=LATER, scorers={"*": "m@1"})
+        found = "MATCH (:`Agent`)-[r:EXHIBITS_PATTERN]->(p:Pattern) RETURN p.name, r.end_eval_id"
+        assert rows(store, found) == [("warm_then_cold", detection["last_event"])]
 
 
 # --- copies ---------------------------------------------------------------------------------
@@ -381,14 +332,12 @@ def test_a_copy_goes_in_steps_and_links_all_messages(store, new_store, monkeypat
 @pytest.mark.long
 def test_a_graph_is_copied_into_another(store, tmp_path):
     store.add([*bombing("ann", 0), *calm(30)])
-    swept(store, ["love_bombing"], inside=True)
+    swept(store, ["love_bombing"])
     with own_neo4j(tmp_path / "server") as server, open_store(server.url, create=True) as other:
         other.load(store.dump())
         assert list(other.dump()) == list(store.dump())
         assert list(other.events()) == list(store.events())
-        assert swept(other, ["love_bombing"], inside=True)[0] == [
-            item.to_dict() for item in store.detections()
-        ]
+        assert swept(other, ["love_bombing"])[0] == [item.to_dict() for item in store.detections()]
 
 
 def test_a_copy_that_fails_leaves_nothing(store, new_store):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict
 from datetime import datetime
 from functools import cache
@@ -20,7 +20,7 @@ from ..ingest.processes import in_turn, usable_cores
 from ..language.program import Program
 from ..models import Detection, Event, format_time, micros, rank, stable_hash
 from ..models.mute import Mute
-from ..models.slotted import dataclass, field, replace
+from ..models.slotted import dataclass, replace
 from ..patterns.library import Library
 from ..signals import Options, plan
 from ..store import open_store
@@ -39,7 +39,6 @@ from .readings import (
 )
 from .stored_events import chunks, mutes_in, not_read
 from .sweep_contagion import Names, reaches_others, sweep_contagion
-from .sweep_inside import InsideSearch
 
 MANY_EVENTS = 200_000
 """Events of subjects with something new from which on several processes pay off."""
@@ -84,8 +83,6 @@ class Sweep:
     muted: tuple[Change, ...] = ()
     without_text: tuple[str, ...] = ()
     """Patterns that read texts, or steps of runs, where the store keeps none: they cannot match."""
-    outside: Mapping[str, str] = field(default_factory=dict)
-    """With `inside`: patterns whose events were read all the same, and why."""
 
     def summary(self) -> SweepRecord:
         """What was looked at, and how many changes of each kind there were."""
@@ -187,7 +184,6 @@ def sweep(
     settings: Settings | None = None,
     since: datetime | None = None,
     min_events: int = 1,
-    inside: bool = False,
     progress: Callable[[int, int], None] | None = None,
     jobs: int | None = None,
 ) -> Sweep:
@@ -195,8 +191,7 @@ def sweep(
 
     Looks at subjects with something new, and with a silence that is due by `as_of`; with `since`, at all with
     an event from then on. The caller reports the changes, then calls `store.mark_reported`. `clock` is for
-    the lock; `as_of` may not be more than `settings.max_future` ahead of it. `inside`: the server of the
-    store finds who has matches, where it can, and only their events are read. `jobs` processes share the work
+    the lock; `as_of` may not be more than `settings.max_future` ahead of it. `jobs` processes share the work
     (default: all cores where that pays); the result is the same.
     """
     settings = settings or Settings()
@@ -204,7 +199,7 @@ def sweep(
     _check_moment(as_of, store.last_sweep(), clock(), settings.max_future)
     lock = store.lock("sweep", clock())
     try:
-        return _sweep(job, lock, clock, since, min_events, inside, progress, jobs)
+        return _sweep(job, lock, clock, since, min_events, progress, jobs)
     finally:
         store.unlock(lock)
 
@@ -249,7 +244,6 @@ def _sweep(
     clock: Clock,
     since: datetime | None,
     min_events: int,
-    inside: bool,
     progress: Callable[[int, int], None] | None,
     jobs: int | None,
 ) -> Sweep:
@@ -263,10 +257,9 @@ def _sweep(
     if jobs is None:
         many = sum(item.events for item in touched) >= MANY_EVENTS and are_ours(job.programs)
         jobs = usable_cores() if many else 1
-    here = job.chunk_job(copies, elsewhere=not inside and min(jobs, len(pieces)) > 1)
+    here = job.chunk_job(copies, elsewhere=min(jobs, len(pieces)) > 1)
     alone = here.alone
-    search = InsideSearch(store, alone, as_of, job.settings.scorers) if inside else None
-    for chunk, read, unjudged, found in _looked_at(here, pieces, search, jobs):
+    for chunk, found in zip(pieces, in_turn(look_at_chunk, here, pieces, jobs), strict=True):
         bare |= found.bare
         saved = store.detections(
             subjects=[item.who for item in chunk], patterns=[program.name for program in alone]
@@ -274,9 +267,8 @@ def _sweep(
         changes = list(compare(saved, found.detections, alone, store.purged_before()))
         swept = [Swept(item.who, item.changed, found.due.get(item.who)) for item in chunk]
         job.save(changes, swept, lock, clock())
-        checked = found.events if read is chunk else sum(item.events for item in chunk)
-        done, events = done + len(chunk), events + checked
-        lacking += unjudged + found.insufficient
+        done, events = done + len(chunk), events + found.events
+        lacking += found.insufficient
         if progress is not None:
             progress(done, len(touched))
     sweep_contagion(job, changed, lock, clock)
@@ -293,7 +285,6 @@ def _sweep(
         events,
         lacking,
         without_text=without_texts(job.library, lost_in(store, bare)),
-        outside={} if search is None else search.outside,
     )
 
 
@@ -370,19 +361,6 @@ def look_at_chunk(job: ChunkJob, chunk: Sequence[SubjectRow]) -> ChunkResult:
     result = find(job.alone, seen, as_of=job.as_of)
     due = next_due(job.alone, seen, job.as_of, CAP)
     return ChunkResult(result.detections, len(result.insufficient), len(seen), due, bare_events(seen))
-
-
-def _looked_at(
-    job: ChunkJob, pieces: Sequence[Sequence[SubjectRow]], search: InsideSearch | None, jobs: int
-) -> Iterator[tuple[Sequence[SubjectRow], Sequence[SubjectRow], int, ChunkResult]]:
-    """Each chunk, the subjects of it that were read, how many others could not be judged, what was found."""
-    if search is None:
-        for chunk, found in zip(pieces, in_turn(look_at_chunk, job, pieces, jobs), strict=True):
-            yield chunk, chunk, 0, found
-        return
-    for chunk in pieces:
-        read, unjudged = search.narrow(chunk)
-        yield chunk, read, unjudged, look_at_chunk(job, read)
 
 
 @cache

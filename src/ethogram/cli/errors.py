@@ -25,6 +25,15 @@ INTERNAL, BAD, INTERRUPTED, PIPE_CLOSED = 1, 2, 130, 141
 DEBUG = "ETHOGRAM_DEBUG"
 _warned: set[str] = set()
 """Warnings of this command so far."""
+_SPARK = "run ethogram spark analyze, which gives the same detections (docs/scaling.md)"
+REMOVED = {
+    "ethogram bucket": _SPARK,
+    "ethogram merge": _SPARK,
+    "ethogram analyze --bucket": _SPARK,
+    "ethogram sweep --inside": "leave it out; sweep reads the events and finds the same",
+    "ethogram patterns show --cypher": "run ethogram sweep --store neo4j://..., which adds EXHIBITS_PATTERN",
+}
+"""Options and commands that are gone, by their full name, and what to use instead."""
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
@@ -122,7 +131,14 @@ def _usage(error: click.ClickException) -> str:
     if isinstance(error, click.NoSuchOption):
         near = ", ".join(sorted(error.possibilities or ()))
         message = f"No such option: {error.option_name}" + (f" (Possible options: {near})" if near else "")
+        message = removed(context, error.option_name) or message
     return message if context is None else f"{message}; see {context.command_path} --help"
+
+
+def removed(context: click.Context | None, name: str) -> str:
+    """What to use instead of an option or command that is gone; '' for others."""
+    full = name if context is None else f"{context.command_path} {name}"
+    return f"{full} was removed: {REMOVED[full]}" if full in REMOVED else ""
 
 
 def _names_a_file(error: BaseException) -> bool:

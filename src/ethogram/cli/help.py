@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, get_args, get_origin
 import click
 
 from ..errors import did_you_mean
+from .errors import removed
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -196,7 +197,8 @@ class Group(click.Group):
         """The command meant; an unknown one is an error that names those near it."""
         if args[0] not in self.targets and not ctx.resilient_parsing:
             near = did_you_mean(args[0], self.targets)
-            raise click.UsageError(f"No such command '{args[0]}'{near}", ctx)
+            why = removed(ctx, args[0]) or f"No such command '{args[0]}'{near}"
+            raise click.UsageError(why, ctx)
         return super().resolve_command(ctx, args)
 
 

@@ -15,7 +15,6 @@ import click
 
 import ethogram
 
-from ..config import Settings
 from ..config.loading import Loaded
 from ..config.trust import SUFFIXES
 from ..errors import BadPattern, BadUsage, Fault
@@ -67,44 +66,17 @@ def list_(selectors: Selectors = NONE, as_json: AsJson = False, config: Config =
 
 def show(
     name: Annotated[str, arg("Name a pattern or its file.", "NAME")],
-    cypher: Annotated[bool, opt("Print it as a query for Neo4j.", "--cypher")] = False,
     as_json: AsJson = False,
     config: Config = "",
 ) -> None:
     """Show a pattern in full; with --json, compiled too."""
     loaded = load_config(config)
     selector = name if "/" in name or name.endswith(SUFFIXES) else base_pattern(name)
-    if cypher:
-        show_cypher(as_set(loaded, [selector]), loaded.settings)
-        return
     for number, file in enumerate(as_set(loaded, [selector])):
         record = full_record(file, loaded.origins)
         if number and not as_json:
             write_line("")
         emit([record], pattern_lines(record, loaded.origins), as_json=as_json)
-
-
-def show_cypher(library: Library, settings: Settings) -> None:
-    """Print the query of each program of some patterns; BadUsage where Cypher cannot express one."""
-    from ..app.sweep_inside import measured_signals
-    from ..store.graph.labels import renamed
-    from ..store.graph.programs import Inexpressible, query_of
-    from ..store.graph.schema import check_labels
-
-    labels = settings.graph["labels"]
-    check_labels(labels)
-    for program in library.programs:
-        if not library.is_chosen(program):
-            continue
-        try:
-            query = query_of(program, scorers=settings.scorers, literals=True)
-        except Inexpressible as error:
-            raise BadUsage(f"{program.name} has no query in Cypher: {error}") from None
-        write_line(f"// {program.title}: where it holds in sources with times")
-        if measured := measured_signals(program):
-            names = ", ".join(measured)
-            write_line(f"// Sees only stored readings of {names}; `ethogram sweep` measures them from events")
-        write_line(f"{renamed(query.text, labels)};")
 
 
 def lint(

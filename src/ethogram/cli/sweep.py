@@ -50,7 +50,6 @@ def sweep(
     reset_clock: Annotated[
         bool, o.opt("Forget sweeps recorded ahead of the clock.", "--reset-clock")
     ] = False,
-    inside: Annotated[bool, o.opt("Match in Neo4j; read only subjects with matches.", "--inside")] = False,
     evaluator: Annotated[
         str, o.opt("Score stored texts first: local, openai, ...", metavar="NAME", panel=o.SCORING)
     ] = "",
@@ -88,13 +87,7 @@ def sweep(
                     settings=settings,
                     since=o.moment(since, "--since"),
                     min_events=min_events,
-                    inside=inside,
                     jobs=jobs,
-                )
-            if done.outside:
-                reasons = "; ".join(f"{name}: {reason}" for name, reason in sorted(done.outside.items()))
-                write_line(
-                    f"Events were read for {plural(len(done.outside), 'pattern')}: {reasons}", to=sys.stderr
                 )
             changes, folded = once_per_swarm(done.changes, opened)
             done = replace(done, changes=tuple(changes))

@@ -9,7 +9,6 @@ from ..errors import BadUsage
 from ..models import moment
 from . import store
 from .graph.connection import connect
-from .graph.detection import Inside
 from .graph.events import Events
 from .graph.findings import Findings, Notes
 from .graph.imports import Imports
@@ -27,7 +26,7 @@ __all__ = ["Neo4jStore", "open_graph"]
 @store("neo4j")
 class Neo4jStore(
     Schema, Imports, Events, Scores, Detections, Findings, Verdicts, Sweeps, States, Notes, Purges, Links,
-    Moves, Inside,
+    Moves,
 ):  # fmt: skip
     """A database of a Neo4j server, `neo4j://USER:PASSWORD@HOST:PORT/DATABASE`.
 
