@@ -1,8 +1,8 @@
 """Sweeps: who has something new, and how far each selection of patterns has come.
 
 A finished sweep leaves a watermark in `sweeps`: as of when it was, and the arrival number of the newest
-event before it. Rows of `swept` say what differs for a subject: how far a sweep under way has come with it, or
-when a silence is due. So a sweep reads of the store's subjects only those that may have something new.
+event before it. Rows of `swept` say what differs for a subject: how far a sweep under way has come with it,
+or when a silence is due. So a sweep reads of the store's subjects only those that may have something new.
 """
 
 from __future__ import annotations
