@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from hashlib import blake2b
 from typing import Any, NamedTuple
@@ -177,7 +177,7 @@ class PostgresStore(SqlStore):
     def is_sound(self, raw: Any) -> bool:
         return not raw.closed and raw.info.transaction_status == _driver().pq.TransactionStatus.IDLE
 
-    def insert_new(self, raw: Any, events: Sequence[Row], rows: Sequence[Row]) -> list[int]:
+    def insert_new(self, raw: Any, events: Sequence[Row], rows: Iterable[Row]) -> list[int]:
         known = self.known(raw, events)
         here = [place for place, event in enumerate(events) if (event[1], event[3]) in known]
         left_out = set(here)
