@@ -41,8 +41,8 @@ READING = ("event", "signal", "number", "text", "scorer", "width")
 class Piece(NamedTuple):
     """Events to store, by column: so there are few objects, however many events.
 
-    `columns` are those of rows by `row_of`, `measured` the readings that were measured before texts are dropped,
-    with the place of their event in the piece first.
+    `columns` are those of rows by `row_of`, `measured` the readings that were measured before texts are
+    dropped, with the place of their event in the piece first.
     """
 
     columns: list[list[Any]]
@@ -427,10 +427,10 @@ class _Adding:
 
     def _write_subjects(self, before: Mapping[Who, Row], counts: _Counts) -> None:
         rows = []
-        for (source, name), (count, low, high, changed) in counts.subjects.items():
+        for (source, name), (events, low, high, changed) in counts.subjects.items():
             if (row := before.get((source, name))) is not None:
-                count, low, high = row[2] + count, min(row[3], low), max(row[4], high)
-            rows.append((source, name, count, low, high, changed))
+                events, low, high = row[2] + events, min(row[3], low), max(row[4], high)
+            rows.append((source, name, events, low, high, changed))
         self._store.write("subjects", rows)
 
     def _write_sources(self, counts: _Counts) -> None:
