@@ -137,8 +137,11 @@ class GraphRows(Graph, GraphReader, RowStore):
     # --- events and their readings ----------------------------------------------------------
 
     def _write_events(self, tx: Transaction, rows: Sequence[Row]) -> None:
-        added = self._added(row[0] for row in rows)
-        replace_messages(tx, [Message(row, added.get(row[0], ())) for row in rows])
+        keys = [row[0] for row in rows]
+        known = {key for (key,) in self.rows("events", [("key", "in", keys)], columns=("key",))}
+        added = self._added(known)
+        create_messages(tx, [Message(row) for row in rows if row[0] not in known])
+        replace_messages(tx, [Message(row, added.get(row[0], ())) for row in rows if row[0] in known])
 
     def _write_readings(self, tx: Transaction, rows: Sequence[Row]) -> None:
         new: dict[int, list[Added]] = {}
@@ -207,8 +210,8 @@ def exhibit(tx: Transaction, rows: Sequence[Row]) -> None:
         pattern = values.pop("pattern")
         values["episode"] = values.pop("state")
         values["detected_at"] = moment(values["detected_us"])
-        values["start_eval_id"], values["end_eval_id"] = record["first_event"], record["last_event"]
-        values["eval_count"] = record["count"]
+        values["start_eval_id"], values["end_eval_id"] = record.get("first_event"), record.get("last_event")
+        values["eval_count"] = record.get("count")
         found[values["id"]] = [pattern, values]
     for piece in in_pieces(list(found.values()), BATCH):
         moved = tx.value(_MOVED, rows=piece)
