@@ -49,17 +49,10 @@ class Piece(NamedTuple):
     measured: list[list[Any]]
 
     @classmethod
-    def of(cls, rows: Sequence[Row], batch: Sequence[Staged]) -> Piece:
-        """A piece of rows by `row_of` and what they are of."""
-        readings = [
-            (place, *reading_values(reading)) for place, item in enumerate(batch) for reading in item.measured
-        ]
-        width = 5 + len(EVENT_FIELDS)
-        columns = [list(column) for column in zip(*rows, strict=True)] if rows else [[] for _ in range(width)]
-        measured = (
-            [list(column) for column in zip(*readings, strict=True)] if readings else [[] for _ in READING]
-        )
-        return cls(columns, measured)
+    def of(cls, rows: Sequence[Row], readings: Sequence[Row]) -> Piece:
+        """A piece of rows by `row_of`, and of readings with the place of their row first."""
+        columns = list(map(list, zip(*rows, strict=True))) or [[] for _ in range(5 + len(EVENT_FIELDS))]
+        return cls(columns, list(map(list, zip(*readings, strict=True))) or [[] for _ in READING])
 
     def __len__(self) -> int:
         return len(self.columns[0])
@@ -139,7 +132,7 @@ class Imports(RowStore):
         new, repeated, clashes = compare_rows(rows, {})
         if clashes:
             raise Clashes(clashes)
-        piece = Piece.of([rows[place] for place in new], [batch[place] for place in new])
+        piece = _piece(rows, batch, new)
 
         def work() -> Added:
             done = _Adding(self).add(piece)
@@ -196,8 +189,7 @@ class Imports(RowStore):
             if clashes and not skip_clashes:
                 raise Clashes(clashes)
             for some in in_pieces(new, PIECE):
-                piece = Piece.of([rows[i] for i in some], [batch[i] for i in some])
-                self._write_piece(of.number, piece, [hashes[i] for i in some])
+                self._write_piece(of.number, _piece(rows, batch, some), [hashes[i] for i in some])
             row = (of.number, key, begun, staged + len(new), before + repeated, encode(dict(state)))
             self.write("imports", [row])
             done = Import(of.number, key, row[3], row[4], state)
@@ -235,8 +227,7 @@ class Imports(RowStore):
             found += [(columns[3][place], columns[4][place]) for place in gone]
             if drop and gone:
                 left = piece.without(gone)
-                hashes = b"".join(_hash(*key) for key in left.keys)
-                self.write("staged", [(of.number, n, len(left), hashes, encode_piece(left))])
+                self.write("staged", [(of.number, n, len(left), hashes_of(left), encode_piece(left))])
         return len(found), sorted(found)[:50]
 
     def finish_import(
@@ -472,6 +463,16 @@ def _sum(done: Added, step: Added) -> Added:
 # --- staged pieces --------------------------------------------------------------------------
 
 
+def _piece(rows: Sequence[Row], batch: Sequence[Staged], places: Sequence[int]) -> Piece:
+    """Some of the rows of a batch, with what was measured."""
+    readings = [
+        (number, *reading_values(reading))
+        for number, place in enumerate(places)
+        for reading in batch[place].measured
+    ]
+    return Piece.of([rows[place] for place in places], readings)
+
+
 def encode_piece(piece: Piece) -> bytes:
     """Events as they are staged."""
     return msgspec.msgpack.encode(piece)
@@ -487,6 +488,11 @@ def decode_piece(data: bytes) -> Piece:
 
 def _hash(source: str, name: str) -> bytes:
     return blake2b(f"{source}\0{name}".encode("utf-8", "surrogatepass"), digest_size=8).digest()
+
+
+def hashes_of(piece: Piece) -> bytes:
+    """Eight bytes for each event of a piece."""
+    return b"".join(_hash(*key) for key in piece.keys)
 
 
 def _pieces(store: RowStore, number: int, limit: int | None = None) -> Iterator[tuple[int, Piece]]:

@@ -15,6 +15,7 @@ from . import store
 from .kinds import Row
 from .moving import VERSION
 from .numbers import get_meta, set_meta
+from .old_staging import LAST_VERSION, take_staged
 from .pool import Pool
 from .schema import SCHEMA
 from .sql import SqlStore
@@ -113,9 +114,11 @@ class PostgresStore(SqlStore):
                     )
             elif version > SCHEMA.version:
                 raise self._newer(version)
+            staged = take_staged(raw) if version and version <= LAST_VERSION else []
             for step in SCHEMA.steps[version or 0 :]:
                 for statement in in_postgres(step):
                     raw.execute(statement)
+            self.write("staged", staged)
             set_meta(self, VERSION, SCHEMA.version)
 
     def _version(self) -> int | None:

@@ -13,6 +13,7 @@ from ..errors import BadUsage
 from ..files import sqlite
 from . import statements, store
 from .kinds import Row
+from .old_staging import LAST_VERSION, take_staged
 from .pool import Pool
 from .schema import SCHEMA
 from .sql import SqlStore
@@ -60,8 +61,11 @@ class SQLiteStore(SqlStore):
         self.pool = Pool(self.url, self._connect, MOST_CONNECTIONS)
         try:
             with self.writing() as raw:
+                (version,) = raw.execute("PRAGMA user_version").fetchone()
+                staged = take_staged(raw) if 0 < version <= LAST_VERSION else []
                 sqlite.upgrade(raw, SCHEMA, self.url)
                 sqlite.check_columns(raw, SCHEMA)
+                self.write("staged", staged)
         except BaseException:
             # So that no log is left beside a file that is not used.
             self.close()
