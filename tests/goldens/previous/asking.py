@@ -26,7 +26,13 @@ KINDS = ("sqlite", "postgresql", "neo4j")
 PEOPLE = ("usage", "aggregates", "sessions")
 VARYING = ("bytes", "schema")
 """Fields that differ from kind to kind of store, and from version to version."""
-PAGES = ("/v1/inbox", "/v1/audit", "/v1/detections?limit=3", "/v1/subjects?limit=3")
+PAGES = (
+    "/v1/inbox",
+    "/v1/audit",
+    "/v1/detections?limit=3",
+    f"/v1/detections/{stories.ANN}",
+    "/v1/subjects?limit=3",
+)
 
 
 def unpacked(name: str) -> bytes:

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from ..imports import NewEvent, encode_piece
+from ..imports import Piece, encode_piece
 from .connection import STEP, Graph, Transaction
 from .messages import added_lists
 
@@ -50,12 +50,11 @@ def encode_again(tx: Transaction, number: int, n: int) -> None:
     find = "MATCH (x:Staged {import: $number, n: $n}) RETURN x.data"
     data = bytes(tx.value(find, number=number, n=n) or b"")
     if data.startswith(_COMPRESSED):
-        events = [
-            NewEvent((number, *where, *values), measured)
-            for *where, values, measured in _OLD_PIECE.decode(zlib.decompress(data))
-        ]
+        events = _OLD_PIECE.decode(zlib.decompress(data))
+        rows = [(number, *where, *values) for *where, values, _ in events]
+        readings = [(place, *item) for place, (*_, own) in enumerate(events) for item in own]
         change = "MATCH (x:Staged {import: $number, n: $n}) SET x.data = $data"
-        tx.run(change, number=number, n=n, data=encode_piece(events))
+        tx.run(change, number=number, n=n, data=encode_piece(Piece.of(rows, readings)))
 
 
 def finish(tx: Transaction, version: int) -> None:
