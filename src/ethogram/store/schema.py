@@ -7,8 +7,6 @@ that made is on people's disks.
 from __future__ import annotations
 
 from ..files.sqlite import Schema
-from .kinds import EVENT_FIELDS
-from .moving import PORTABLE
 
 _EVENT = """id TEXT NOT NULL, content BLOB NOT NULL, at_us INTEGER NOT NULL, seq INTEGER NOT NULL,
   timed INTEGER NOT NULL, received_us INTEGER, target TEXT, thread TEXT, session TEXT, reply_to TEXT,
@@ -173,4 +171,3 @@ CREATE INDEX swept_by_due ON swept (selection, due_us) WHERE due_us IS NOT NULL;
 """
 """A sweep looks up who changed since the last one, in place of comparing everybody with a row of `swept`."""
 SCHEMA = Schema(0x6574686F, (TABLES, BLOCKS, NOTES, TEXTS, PIECES, WATERMARKS))
-__all__ = ["EVENT_FIELDS", "PORTABLE", "SCHEMA"]

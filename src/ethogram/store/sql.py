@@ -14,13 +14,12 @@ from .base import Store
 from .kinds import Row
 from .pool import Pool
 from .records import NO_SCORERS, Who
-from .row_store import READ_AHEAD, Reader, Where, in_pieces
+from .row_store import READ_AHEAD, Reader, Where
 from .statements import Dialect
 
 if TYPE_CHECKING:
     from ..ingest.batch import EventSequence
 
-__all__ = ["READ_AHEAD", "SqlStore", "in_pieces"]
 T = TypeVar("T")
 
 

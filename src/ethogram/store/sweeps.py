@@ -68,8 +68,9 @@ class Sweeps(RowStore):
             found = dict(rows)
             if since is not None:
                 found |= look.subjects([("last_us", ">=", micros(since))])
-            if threads and rows:
-                found |= look.thread_mates(rows)
+            # Those whose events all lie in the future are swept when these have come.
+            if threads and (begun := {who: row for who, row in rows.items() if row[3] <= now}):
+                found |= look.thread_mates(begun)
         chosen = {who: row for who, row in found.items() if row[3] <= now}
         return [subject_of(chosen[who]) for who in sorted(chosen)]
 
@@ -144,6 +145,12 @@ class _Look:
             if changed is not None:
                 self._mark = Watermark(Progress(changed, as_of), least or 1)
         self._swept: dict[Who, Progress] = {}
+        # Of a sweep with other versions that was killed: what it saved is compared again.
+        others = [("selection", "=", selection), ("versions", "!=", versions)]
+        columns = ("source", "subject")
+        self._stale: set[Who] = {
+            (source, name) for source, name in view.rows("swept", others, columns=columns)
+        }
 
     def subjects(self, where: Sequence[Condition]) -> dict[Who, Row]:
         """The rows of subjects with enough events, by name."""
@@ -161,7 +168,7 @@ class _Look:
             if self._min_events < mark.min_events:
                 found |= self.subjects([("events", "<", mark.min_events)])
             self._read_swept([("due_us", "<", self._now)])
-            for source, names in by_source(self._swept.keys() - found.keys()):
+            for source, names in by_source((self._swept.keys() | self._stale) - found.keys()):
                 found |= self.subjects([("source", "=", source), ("name", "in", names)])
             for source, names in by_source(found.keys() - self._swept.keys()):
                 self._read_swept([("source", "=", source), ("subject", "in", names)])
@@ -184,6 +191,8 @@ class _Look:
         """How far a subject was swept; None where it never was."""
         own = self._swept.get(who)
         mark = self._mark
+        if who in self._stale:
+            return None
         if mark is None or row[2] < mark.min_events:
             return own
         if own is None:
@@ -217,13 +226,11 @@ class _Look:
         threads: dict[str, set[str]] = {}
         for field, column in (("changed", "key"), ("as_of_us", "at_us")):
             for since, group in self._by_progress(rows, rows, field).items():
-                when: list[Condition] = [("thread", "!=", None)]
                 if since == NEVER and column == "at_us":
                     continue  # all their events are new
+                when: list[Condition] = [("thread", "!=", None), ("at_us", "<=", self._now)]
                 if since != NEVER:
                     when.append((column, ">", since))
-                if column == "at_us":
-                    when.append(("at_us", "<=", self._now))
                 for source, names in by_source(group):
                     where = [("source", "=", source), ("subject", "in", names), *when]
                     for _, thread, *_ in self._view.groups("events", ("source", "thread"), where):
