@@ -14,9 +14,8 @@ from typing import Any, TypeVar, cast
 from .. import registry
 from ..errors import BadUsage, did_you_mean
 from .base import Store
-from .row_store import Reader, RowStore
 
-__all__ = ["Reader", "RowStore", "Store", "open_store", "store"]
+__all__ = ["Store", "open_store", "store"]
 DEFAULT = "sqlite"
 OWN = {"sqlite": "sqlite", "postgresql": "postgres", "neo4j": "neo4j", "bolt": "neo4j"}
 """The stores of this package, and their modules."""

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
-from itertools import islice
+from heapq import merge
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
 from ..models import Event, Reading, micros, moment
-from .kinds import Row
+from .kinds import KINDS, Row
 from .records import NO_SCORERS, Source, SubjectRow, Who
 from .row_store import READ_AHEAD, Condition, Reader, RowStore, atomic, by_source, in_pieces
 from .rows import COLUMNS, event_of, reading_of, reading_values
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
 ORDER = ("at_us", "seq", "id")
 """The order of a history."""
+AT, SEQ, ID = (KINDS["events"].names.index(name) for name in ORDER)
 
 
 class Events(RowStore):
@@ -35,16 +37,20 @@ class Events(RowStore):
     ) -> Iterator[Event]:
         """Events of all or some subjects in the order (at, seq, id), read in batches. `until` is included.
 
-        Subjects are read a few hundred of a source at a time; only within these the order holds. Not
-        `ordered`: unsorted. `with_text`: only events with a text. `scorers`: signal (or '*') to the scorer
-        whose readings come before all others.
+        Subjects are read a few hundred at a time; only within these the order holds. Not `ordered`: unsorted.
+        `with_text`: only events with a text. `scorers`: signal (or '*') to the scorer whose readings come
+        before all others.
         """
         bounds: list[Condition] = [] if until is None else [("at_us", "<=", micros(until))]
         if with_text:
             bounds.append(("text", "!=", None))
-        for where in _of_subjects(subjects, bounds):
+        for piece in [None] if subjects is None else in_pieces(list(subjects)):
             with self.snapshot() as view:
-                rows = view.rows("events", where, order=ORDER if ordered else ())
+                histories = [
+                    view.rows("events", where, order=ORDER if ordered else ())
+                    for where in _of_subjects(piece, bounds)
+                ]
+                rows = merge(*histories, key=_order) if ordered else chain.from_iterable(histories)
                 while batch := list(islice(rows, READ_AHEAD)):
                     yield from events_of(view, batch, scorers)
 
@@ -113,6 +119,11 @@ class Events(RowStore):
             self.write("readings", rows)
             return len(rows)
         return 0
+
+
+def _order(row: Row) -> Row:
+    """What a row of an event is sorted by, in a history."""
+    return row[AT], row[SEQ], row[ID]
 
 
 def events_of(view: Reader, rows: Sequence[Row], scorers: Mapping[str, str] = NO_SCORERS) -> list[Event]:
