@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from .. import registry
 from ..errors import BadUsage, did_you_mean
-from .contract import Store
+from .base import Store
 
 __all__ = ["Store", "open_store", "store"]
 DEFAULT = "sqlite"

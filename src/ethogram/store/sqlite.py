@@ -2,30 +2,29 @@
 
 from __future__ import annotations
 
-import os
 import sqlite3
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qsl
 
-from sqlalchemy import Connection, Engine, create_engine, event
-from sqlalchemy.engine import URL, make_url
-from sqlalchemy.exc import ArgumentError
-from sqlalchemy.exc import TimeoutError as NoConnection
-
-from ..errors import BadUsage, StoreFailed
+from ..errors import BadUsage
 from ..files import sqlite
-from . import store
+from . import statements, store
+from .kinds import Row
+from .pool import Pool
 from .schema import SCHEMA
-from .sql import NO_CONNECTION, driver, unwrapped
-from .sql_store import SqlStore
+from .sql import SqlStore
+from .statements import SQLITE
 
 BUSY = 30_000
 """Milliseconds to wait for another writer."""
 CACHE, MOST_CACHE = 16_384, 262_144
 """KiB of pages in memory, and in a large import."""
+MOST_CONNECTIONS = 15
 SYNCHRONOUS = ("normal", "full")
+INSERT = statements.insert_new(SQLITE)
 PRAGMAS = (
     "foreign_keys = ON",
     f"cache_size = -{CACHE}",
@@ -44,6 +43,8 @@ class SQLiteStore(SqlStore):
     `?synchronous=full` in the URL waits for the disk at every commit.
     """
 
+    dialect = SQLITE
+
     def __init__(self, url: str, *, create: bool = False, busy: int = BUSY) -> None:
         self.url, self.address, self.version, self._busy = url, url, SCHEMA.version, busy
         self.path, synchronous = parse(url)
@@ -54,38 +55,58 @@ class SQLiteStore(SqlStore):
         else:
             how = f"`ethogram store import FILE --store {self.path}` makes one"
             raise BadUsage(f"there is no store at {self.path}; {how}")
-        self.engine = make_engine(self.path, synchronous, busy)
+        super().__init__()
+        self._synchronous, self._cache = synchronous.upper(), CACHE
+        self.pool = Pool(self.url, self._connect, MOST_CONNECTIONS)
         try:
-            with self.writing() as connection:
-                sqlite.upgrade(driver(connection), SCHEMA, self.url)
-                sqlite.check_columns(driver(connection), SCHEMA)
+            with self.writing() as raw:
+                sqlite.upgrade(raw, SCHEMA, self.url)
+                sqlite.check_columns(raw, SCHEMA)
         except BaseException:
             # So that no log is left beside a file that is not used.
             self.close()
             raise
 
+    def _connect(self) -> sqlite3.Connection:
+        return sqlite.connect(
+            self.path, SCHEMA, busy=self._busy, synchronous=self._synchronous, pragmas=PRAGMAS
+        )
+
     @contextmanager
     def named_errors(self) -> Iterator[None]:
-        try:
-            with sqlite.named_errors(self.url), unwrapped():
-                yield
-        except NoConnection:
-            raise StoreFailed(f"{self.url}: {NO_CONNECTION}") from None
+        with sqlite.named_errors(self.url):
+            yield
 
-    @contextmanager
-    def reading(self) -> Iterator[Connection]:
-        with self.named_errors(), self.engine.connect() as connection, connection.begin():
-            yield connection
+    def begin(self, raw: Any, *, writes: bool, wait: bool = True) -> None:
+        if not writes:
+            raw.execute("BEGIN")
+            return
+        raw.execute(f"PRAGMA busy_timeout = {self._busy if wait else 0}")
+        raw.execute(f"PRAGMA cache_size = -{CACHE}")
+        raw.execute("BEGIN IMMEDIATE")
+        self._appended = 0
 
-    @contextmanager
-    def writing(self, *, wait: bool = True, rows: int = 0) -> Iterator[Connection]:
-        with self.named_errors(), self.engine.connect() as opened:
-            connection = opened.execution_options(writes=True)
-            driver(connection).execute(f"PRAGMA busy_timeout = {self._busy if wait else 0}")
-            # Where indexes do not fit, each row reads and writes pages of its own. 64 bytes for a row.
-            driver(connection).execute(f"PRAGMA cache_size = -{min(MOST_CACHE, max(CACHE, rows // 16))}")
-            with connection.begin():
-                yield connection
+    def undo(self, raw: Any) -> None:
+        # SQLite itself ends a transaction when the disk is full.
+        with suppress(sqlite3.Error):
+            if raw.in_transaction:
+                raw.execute("ROLLBACK")
+
+    def is_sound(self, raw: Any) -> bool:
+        with suppress(sqlite3.Error):
+            return not raw.in_transaction
+        return False
+
+    def insert_new(self, raw: Any, events: Sequence[Row], rows: Sequence[Row]) -> list[int]:
+        # Where indexes do not fit, each row reads and writes pages of its own. 64 bytes for a row.
+        self._appended += len(rows)
+        if self._appended // 16 > CACHE:
+            raw.execute(f"PRAGMA cache_size = -{min(MOST_CACHE, self._appended // 16)}")
+        added = raw.executemany(INSERT, rows).rowcount
+        if added == len(rows):
+            return []
+        known = self.known(raw, events)
+        return [place for place, event in enumerate(events) if known[event[1], event[3]] != event[0]]
 
     def settle(self) -> None:
         """Write commits from the -wal into the file and to the disk, as far as readers allow."""
@@ -106,8 +127,8 @@ class SQLiteStore(SqlStore):
     @contextmanager
     def _outside(self) -> Iterator[sqlite3.Connection]:
         """A connection for what may not run inside a transaction."""
-        with self.named_errors(), self.engine.connect() as connection:
-            yield driver(connection)
+        with self.connection() as raw:
+            yield raw
 
     def size(self) -> int:
         """Bytes of the file and its log."""
@@ -123,33 +144,17 @@ def parse(url: str) -> tuple[Path, str]:
     """
     if "://" not in url:
         return Path(url), SYNCHRONOUS[0]
+    place, _, query = url.partition("://")[2].partition("?")
+    host, _, database = place.partition("/")
     try:
-        parsed = make_url(url)
-    except (ArgumentError, ValueError):
+        options = dict(parse_qsl(query, strict_parsing=bool(query)))
+    except ValueError:
         raise BadUsage(f"invalid store URL {url!r:.80}: expected sqlite:///path or a path") from None
-    if not parsed.database or parsed.host:
+    if not database or host:
         raise BadUsage(
             f"{url!r:.80} names no file; write sqlite:///relative/path or sqlite:////absolute/path"
         )
-    options = {name: str(value) for name, value in parsed.query.items()}
     synchronous = options.pop("synchronous", SYNCHRONOUS[0]).lower()
     if options or synchronous not in SYNCHRONOUS:
         raise BadUsage(f"invalid store URL {url!r:.80}: expected ?synchronous=normal or ?synchronous=full")
-    return Path(parsed.database), synchronous
-
-
-def make_engine(path: Path, synchronous: str, busy: int) -> Engine:
-    """The engine of a file, with the pragmas every connection needs."""
-    address = URL.create("sqlite", database=os.fspath(path))
-    engine = create_engine(address, connect_args={"timeout": busy / 1000}, pool_use_lifo=True)
-
-    @event.listens_for(engine, "connect")
-    def prepare(raw: sqlite3.Connection, _: object) -> None:
-        sqlite.configure(raw, SCHEMA, busy=busy, synchronous=synchronous.upper(), pragmas=PRAGMAS)
-
-    @event.listens_for(engine, "begin")
-    def begin(connection: Any) -> None:
-        writes = connection.get_execution_options().get("writes")
-        connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
-
-    return engine
+    return Path(database), synchronous

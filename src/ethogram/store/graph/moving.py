@@ -11,7 +11,7 @@ from typing import Any
 
 from ...errors import BadUsage, EthogramError
 from ...models import moment
-from ..contract import Rows
+from ..moving import Rows
 from ..records import COUNTED, LinkRow, SharedRow, ShownRow, Who
 from ..rows import stored_detection
 from ..schema import EVENT_FIELDS, PORTABLE

@@ -19,7 +19,7 @@ from ...usage.records import UsageLook
 from ..records import Change, Held, Locked, SavedState, SubjectRow, Swept, SweptDetection, Try, Who
 from ..rows import detection_values, encode, stored_detection
 from ..states import PRIVATE, SALT
-from ..sweeps import holder_of, is_left, started
+from ..locks import holder_of, is_left, started
 from ..verdicts import ITEM, item_values, verdict_of, verdict_values
 from .connection import Graph, Transaction
 from .events import SUBJECT, subject_rows

@@ -1,4 +1,4 @@
-"""What the stores in SQL share: all of the contract but how to connect."""
+"""What every store does: the contract of `RowStore`, and all rules above it, which are written once."""
 
 from __future__ import annotations
 
@@ -6,32 +6,29 @@ from types import TracebackType
 from typing import Self
 
 from ..models import moment
-from .clustered import Clustered
-from .findings import Findings
+from .detections import Detections
+from .events import Events, highest
 from .imports import Imports
 from .links import Links
+from .locks import Locks
 from .moving import Moves
-from .notes import Notes
 from .purge import Purges
 from .records import COUNTED, Info, SourceRow
 from .scores import Scores
-from .sql import run
 from .states import Privacy, States
 from .sweeps import Sweeps
-from .verdicts import Detections, Verdicts
+from .verdicts import Verdicts
 
 
-class SqlStore(
-    Imports, Clustered, Scores, Detections, Findings, Verdicts, Sweeps, States, Notes, Purges, Privacy, Links,
-    Moves,
+class Store(
+    Events, Imports, Scores, Detections, Verdicts, Sweeps, Locks, States, Privacy, Purges, Links, Moves
 ):  # fmt: skip
-    """A store in SQL; a class of its own says how to connect, read and write."""
+    """A store of events, readings, detections, verdicts and states.
 
-    version: int
-    """Of the schema."""
-
-    def close(self) -> None:
-        self.engine.dispose()
+    Times are UTC and kept to the microsecond, names and texts as they are. A method that writes does all of
+    it or nothing. A class under `@store("name")` that derives from this has the methods of `RowStore`, and may
+    replace others where its database is faster.
+    """
 
     def __enter__(self) -> Self:
         return self
@@ -41,17 +38,13 @@ class SqlStore(
     ) -> None:
         self.close()
 
-    def size(self) -> int:
-        """Bytes on disk."""
-        raise NotImplementedError
-
     def info(self) -> Info:
         """What is in the store."""
-        with self.reading() as connection:
-            counts = {name: run(connection, f"SELECT count(*) FROM {name}").scalar() for name in COUNTED}
-            span = "SELECT min(at_us), max(at_us) FROM events e WHERE e.timed = 1"
-            swept = run(connection, "SELECT max(as_of_us) FROM sweeps").scalar()
-            times = [None if item is None else moment(item) for item in (*run(connection, span).one(), swept)]
+        with self.snapshot() as view:
+            counts = {name: view.count(name) for name in COUNTED}
+            spans = {timed: ends for timed, _, *ends in view.groups("events", ("timed",), low="at_us", high="at_us")}
+            ends = [*spans.get(1, (None, None)), highest(view, "sweeps", "as_of_us")]
+            times = [None if at is None else moment(at) for at in ends]
         return Info(
             store=self.url,
             schema=self.version,
