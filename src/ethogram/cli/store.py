@@ -16,7 +16,7 @@ from ..report.wording import plural
 from ..store import Store, open_store
 from ..store.records import COUNTED, TALK_SOURCES, Purged
 from ..usage.pseudonym import read_keys
-from ..usage.tables import Removed
+from ..usage.records import UsagePurge
 from . import options as o
 from .output import Progress, Target, emit, json_line, write_json, write_line, write_text
 
@@ -298,7 +298,7 @@ def purge(
         raise BadUsage("--redact needs --subject, and excludes --before")
     person, end = look.person(subject), o.moment(before, "--before")
     mentions: Mapping[str, int] = {}
-    done: Removed | Purged
+    done: UsagePurge | Purged
     if o.is_usage(store):
         with open_tracker(store, look.key, look.who) as tracker:
             done = tracker.purge(person or None, end, look.why or None)

@@ -45,4 +45,10 @@ def open_store(url: str, *, create: bool = False) -> Store:
         raise BadUsage(f"unknown store {kind!r:.40}{expected}")
     cls: Any = registry.stores.get(kind)
     opened: Store = cls(url, create=create)
+    if not create and isinstance(opened, Store):
+        try:
+            opened.check_events()
+        except BaseException:
+            opened.close()
+            raise
     return opened
