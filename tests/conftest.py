@@ -185,3 +185,14 @@ def new_store(new_url: Callable[[str], str]) -> Callable[[str], AbstractContextM
         return open_store(new_url(kind), create=True)
 
     return make
+
+
+@pytest.fixture
+def dict_stores() -> Iterator[None]:
+    """The toy store under the name `dict`, for a test."""
+    from dict_store import DictStore
+
+    registry.stores.names()
+    registry.stores.add("dict", DictStore)
+    yield
+    registry.stores.discard("dict")

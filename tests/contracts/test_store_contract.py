@@ -14,14 +14,15 @@ from ethogram import registry
 from ethogram.errors import BadUsage, Conflict
 from ethogram.models import Detection, Event, Evidence, Reading, Verdict
 from ethogram.risk.verdicts import Counts, Slot
-from ethogram.store import Store, contract, open_store
+from ethogram.store import Store, open_store
+from ethogram.store.moving import PORTABLE
 from ethogram.store.records import Clashes, LinkRow, SharedRow, ShownRow, Staged, Swept, SweptDetection, Try
-from ethogram.store.schema import PORTABLE
 from ethogram.store.scores import Scored
 from ethogram.usage.records import UsageLook
 
-NAMES = sorted({store: name for name, store in registry.stores.items()}.values())
-"""One name of each store: some have several."""
+NAMES = [*sorted({store: name for name, store in registry.stores.items()}.values()), "dict"]
+"""One name of each store: some have several. The last is the toy of tests/dict_store.py."""
+pytestmark = pytest.mark.usefixtures("dict_stores")
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 HOUR = timedelta(hours=1)
 
@@ -74,10 +75,10 @@ def test_there_are_stores_and_each_says_what_it_is():
 
 
 def test_a_store_has_every_method_of_the_contract_with_the_same_parameters():
-    names = [name for name in vars(contract.Store) if not name.startswith("_")]
+    names = [name for name in dir(Store) if callable(getattr(Store, name)) and not name.startswith("_")]
     for store in NAMES:
-        for name in (*names, "__enter__", "__exit__"):
-            own, promised = getattr(registry.stores.get(store), name), getattr(contract.Store, name)
+        for name in names:
+            own, promised = getattr(registry.stores.get(store), name), getattr(Store, name)
             assert list(inspect.signature(own).parameters.values()) == list(
                 inspect.signature(promised).parameters.values()
             ), (store, name)

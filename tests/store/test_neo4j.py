@@ -22,8 +22,8 @@ from ethogram.errors import BadUsage, EthogramError
 from ethogram.models import Event, Reading
 from ethogram.patterns.library import load_patterns
 from ethogram.store import open_store
-from ethogram.store.graph import connection, moving
-from ethogram.store.graph import imports as graph_imports
+from ethogram.store import imports, moving
+from ethogram.store.graph import connection
 from ethogram.store.graph.connection import parse
 from ethogram.store.graph.schema import check_labels
 from ethogram.store.neo4j import Neo4jStore, open_graph
@@ -51,7 +51,7 @@ def store(url) -> Iterator[Neo4jStore]:
 
 
 def rows(store: Neo4jStore, query: str, **values: Any) -> list[Any]:
-    return store.read(lambda tx: tx.run(query, **values))
+    return store.ask(lambda tx: tx.run(query, **values))
 
 
 def event(name: str, minute: int = 0, **fields: Any) -> Event:
@@ -148,7 +148,7 @@ def test_labels_of_another_design_are_chosen_once(url):
         ({"Subject": "Message"}, "Message would be the name of Subject and of Message"),
         ({"Subject": "agent", "Message": "AGENT"}, "AGENT would be the name of Subject and of Message"),
         ({"Subject": "Source"}, "Source would be the name of Subject and of Source"),
-        ({"SENT": "SWEPT"}, "SWEPT would be the name of SENT and of SWEPT"),
+        ({"SENT": "SWEPT"}, "Swept would be the name of SENT and of Swept"),
     ],
 )
 def test_a_label_that_is_no_name_is_refused(labels, message):
@@ -179,26 +179,26 @@ def test_an_address_is_shown_without_its_password():
 
 
 def test_a_large_import_is_checked_as_a_whole_and_then_moved_in_steps(store, monkeypatch):
-    monkeypatch.setattr(graph_imports, "STEP", 3)
-    monkeypatch.setattr(graph_imports, "BATCH", 3)
+    monkeypatch.setattr(Neo4jStore, "max_events", 3)
+    monkeypatch.setattr(imports, "PIECE", 3)
     store.add([event("e5", 5)])
     given = [Staged(event(f"e{n}", n, subject=f"s{n % 2}" if n != 5 else "ann"), 0, n) for n in range(9)]
     of, _ = store.stage(store.begin_import("k", {}, NOON), given, {})
     clash, _ = store.stage(of, [Staged(event("e5", 5, source="x"), 0, 10)], {})
-    interrupted = graph_imports.move
+    interrupted = Neo4jStore._move_piece
     moved: list[tuple[int, int]] = []
 
-    def move(tx, number, *, skip_clashes):
+    def move(self, number):
         if len(moved) == 2:
             raise KeyboardInterrupt
-        step = interrupted(tx, number, skip_clashes=skip_clashes)
+        step = interrupted(self, number)
         moved.append(step[:2])
         return step
 
-    monkeypatch.setattr(graph_imports, "move", move)
+    monkeypatch.setattr(Neo4jStore, "_move_piece", move)
     with pytest.raises(KeyboardInterrupt):
         store.finish_import(clash, {}, files={}, options="o", at=NOON)
-    monkeypatch.setattr(graph_imports, "move", interrupted)
+    monkeypatch.setattr(Neo4jStore, "_move_piece", interrupted)
     again = store.begin_import("k", {}, NOON)
     done = store.finish_import(again, {}, files={"h": 10}, options="o", at=NOON)
     assert (moved, done.added) == ([(3, 0), (2, 1)], 4)
@@ -221,9 +221,9 @@ def test_where_there_is_no_store_it_says_how_to_make_one(url):
 
 
 def test_a_newer_schema_is_refused_and_left_as_it_is(url, store, capsys):
-    store.write(lambda tx: tx.run("MATCH (w:Ethogram {name: 'store'}) SET w.schema = 99"))
+    store.change(lambda tx: tx.run("MATCH (w:Ethogram {name: 'store'}) SET w.schema = 99"))
     for create in (False, True):
-        with pytest.raises(EthogramError, match=r"has schema 99, and .* knows 1: .*upgrade ethogram"):
+        with pytest.raises(EthogramError, match=r"has schema 99, and .* knows 2: .*upgrade ethogram"):
             open_store(url, create=create)
     assert main(["sweep", "--store", url]) == 2
     assert "nothing was changed" in capsys.readouterr().err
@@ -315,8 +315,7 @@ def test_the_commands_work_on_a_graph(url, tmp_path, capsys, monkeypatch):
 
 
 def test_a_copy_goes_in_steps_and_links_all_messages(store, new_store, monkeypatch):
-    monkeypatch.setattr(moving, "BATCH", 4)
-    monkeypatch.setattr(moving, "STEP", 5)
+    monkeypatch.setattr(moving, "READ_AHEAD", 4)
     monkeypatch.setattr(connection, "STEP", 5)
     with new_store("sqlite") as origin:
         origin.add([event(f"{who}{n}", n, subject=who) for who in ("ann", "bo", "cy") for n in range(6)])
@@ -373,7 +372,7 @@ def test_nobody_uses_a_copy_that_is_not_finished_and_the_next_begins_anew(url, s
         origin.add([event("a"), event("b", 1)])
         # As a copy that was killed leaves it.
         store.add([event("half")])
-        store.write(lambda tx: tx.run("MATCH (w:Ethogram {name: 'store'}) SET w.copying = 'killed'"))
+        store.change(lambda tx: tx.run("MATCH (w:Ethogram {name: 'store'}) SET w.copying = 'killed'"))
         with open_store(url, create=True) as again:
             again.load(watched(origin.dump()))
             assert [item.id for item in again.events()] == ["a", "b"]
@@ -407,7 +406,7 @@ def test_a_user_without_the_right_to_write_is_told(store):
         )
 
     with pytest.raises(EthogramError, match=r"not allowed for user 'ann'; the user needs the right"):
-        store.write(refuse)
+        store.change(refuse)
 
 
 @pytest.mark.long

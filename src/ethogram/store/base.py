@@ -26,8 +26,8 @@ class Store(
     """A store of events, readings, detections, verdicts and states.
 
     Times are UTC and kept to the microsecond, names and texts as they are. A method that writes does all of
-    it or nothing. A class under `@store("name")` that derives from this has the methods of `RowStore`, and may
-    replace others where its database is faster.
+    it or nothing. A class under `@store("name")` that derives from this has the methods of `RowStore`, and
+    may replace others where its database is faster.
     """
 
     def __enter__(self) -> Self:
@@ -42,7 +42,10 @@ class Store(
         """What is in the store."""
         with self.snapshot() as view:
             counts = {name: view.count(name) for name in COUNTED}
-            spans = {timed: ends for timed, _, *ends in view.groups("events", ("timed",), low="at_us", high="at_us")}
+            spans = {
+                timed: ends
+                for timed, _, *ends in view.groups("events", ("timed",), low="at_us", high="at_us")
+            }
             ends = [*spans.get(1, (None, None)), highest(view, "sweeps", "as_of_us")]
             times = [None if at is None else moment(at) for at in ends]
         return Info(

@@ -77,7 +77,9 @@ class Detections(RowStore):
         if patterns:
             where.append(("pattern", "in", sorted(set(patterns))))
         where += [
-            (column, "=", value) for column, value in (("subject", subject), ("source", source)) if value is not None
+            (column, "=", value)
+            for column, value in (("subject", subject), ("source", source))
+            if value is not None
         ]
         if severity is not None:
             where.append(("severity", "in", list(SEVERITIES[rank(severity) :])))
@@ -101,7 +103,9 @@ class Detections(RowStore):
         """
         where: list[Condition] = [("state", "in", list(STANDING)), ("part", "=", 0)]
         where += [
-            (column, "=", value) for column, value in (("subject", name), ("source", source)) if value is not None
+            (column, "=", value)
+            for column, value in (("subject", name), ("source", source))
+            if value is not None
         ]
         with self.snapshot() as view:
             found = list(

@@ -166,7 +166,9 @@ def _threads_of(view: Reader, wheres: Sequence[Sequence[Condition]]) -> Iterator
     """Conditions for the events in the threads of events that meet others."""
     threads: dict[str, set[str]] = {}
     for where in wheres:
-        for source, thread, *_ in view.groups("events", ("source", "thread"), [*where, ("thread", "!=", None)]):
+        for source, thread, *_ in view.groups(
+            "events", ("source", "thread"), [*where, ("thread", "!=", None)]
+        ):
             threads.setdefault(source, set()).add(thread)
     for source, names in threads.items():
         for piece in in_pieces(sorted(names)):

@@ -16,7 +16,7 @@ from .events import measured_readings
 from .kinds import EVENT_FIELDS, Row
 from .numbers import LAST_KEY, last_key, next_numbers, set_meta
 from .records import Added, Clash, Clashes, Import, Place, Staged, Who
-from .row_store import RowStore, atomic, by_source, in_pieces
+from .row_store import Reader, RowStore, atomic, by_source, in_pieces
 from .rows import encode, event_of, event_values, reading_values
 
 MAX_CLASHES = 50
@@ -28,7 +28,9 @@ DIRECT = 0
 PIECE = 5000
 """Events of a staged piece."""
 LATEST_SEQ = 2**63 - 1
-ID, CONTENT, AT, SEQ, TIMED = (5 + EVENT_FIELDS.index(name) for name in ("id", "content", "at_us", "seq", "timed"))
+ID, CONTENT, AT, SEQ, TIMED = (
+    5 + EVENT_FIELDS.index(name) for name in ("id", "content", "at_us", "seq", "timed")
+)
 """Where a row by `row_of` has the fields of its event."""
 Known = dict[tuple[str, str], tuple[bytes, str]]
 """(source, id) to content and position."""
@@ -120,8 +122,8 @@ class Imports(RowStore):
 
     def imports(self) -> list[Import]:
         """Unfinished imports, oldest first."""
-        with self.snapshot():
-            return _imports(self)
+        with self.snapshot() as view:
+            return _imports(view)
 
     def stage(
         self,
@@ -261,7 +263,9 @@ class Imports(RowStore):
             adding.check_sources(events)
             if not skip_clashes and len(clashes) < MAX_CLASHES:
                 known = adding.known(events)
-                clashes += adding.compare([item for item in events if (item.row[1], item.row[ID]) in known])[1]
+                clashes += adding.compare([item for item in events if (item.row[1], item.row[ID]) in known])[
+                    1
+                ]
         if clashes:
             raise Clashes(clashes[:MAX_CLASHES])
 
@@ -415,8 +419,8 @@ def _save_kinds(store: RowStore, kinds: Mapping[str, Mapping[str, str]]) -> None
     store.write("sources", [(*row[:3], encode(dict(kinds[row[0]]))) for row in rows])
 
 
-def _imports(store: RowStore, key: str | None = None) -> list[Import]:
-    rows = store.rows("imports", () if key is None else [("key", "=", key)], order=("number",))
+def _imports(view: Reader, key: str | None = None) -> list[Import]:
+    rows = view.rows("imports", () if key is None else [("key", "=", key)], order=("number",))
     return [Import(number, name, n, again, json.loads(state)) for number, name, _, n, again, state in rows]
 
 

@@ -1,7 +1,7 @@
 """What a store holds: the kinds of rows, their columns and keys.
 
-Rows are tuples in the order of the columns. Times are microseconds since 1970, UTC; JSON is text. Subjects and
-sources are known by their names, whatever a database has in their place.
+Rows are tuples in the order of the columns. Times are microseconds since 1970, UTC; JSON is text. Subjects
+and sources are known by their names, whatever a database has in their place.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ Row = tuple[Any, ...]
 class Kind(NamedTuple):
     """A kind of rows: `columns` with their types in Python, and the `key` by which a row is known.
 
-    A column in `optional` may be None. Rows that are not `portable` are about work under way: no copy of a store
-    has them.
+    A column in `optional` may be None. Rows that are not `portable` are about work under way: no copy of a
+    store has them.
     """
 
     name: str
@@ -45,8 +45,8 @@ def _kind(name: str, columns: str, *, portable: bool = True) -> Kind:
     return Kind(name, found, tuple(key), frozenset(optional), portable)
 
 
-EVENT = """id content:bytes at_us:int seq:int timed:int received_us:int? target? thread? session? reply_to? kind
-  text? attributes? readings?"""
+EVENT = """id content:bytes at_us:int seq:int timed:int received_us:int? target? thread? session? reply_to?
+  kind text? attributes? readings?"""
 EVENT_FIELDS = tuple(word.partition(":")[0].strip("?") for word in EVENT.split())
 """The columns of an event but its number, source and subject, as `rows.event_values` gives them."""
 _KINDS = (

@@ -22,7 +22,11 @@ class Links(RowStore):
         `subject` and `target` select. Both hold where both are given.
         """
         where: list[Condition] = [("target", "!=", None)]
-        where += [(name, "=", value) for name, value in (("subject", subject), ("target", target)) if value is not None]
+        where += [
+            (name, "=", value)
+            for name, value in (("subject", subject), ("target", target))
+            if value is not None
+        ]
         with self.snapshot() as view:
             rows = view.groups("events", LINK, where, low="at_us", high="at_us")
             return [LinkRow._make((*row[:5], moment(row[5]), moment(row[6]))) for row in rows]
@@ -50,7 +54,9 @@ class Links(RowStore):
                 if is_indicator_name(signal):
                     own = added.setdefault(event, {})
                     own[signal] = max(number, own.get(signal, number))
-            for key, source, subject, at, text in view.rows("events", [("readings", "contains", "_")], columns=columns):
+            for key, source, subject, at, text in view.rows(
+                "events", [("readings", "contains", "_")], columns=columns
+            ):
                 scores = _indicators(text)
                 for name, number in added.pop(key, {}).items():
                     scores[name] = max(number, scores.get(name, number))
@@ -60,7 +66,9 @@ class Links(RowStore):
                 where = [("key", "in", list(piece))]
                 for key, source, subject, at in view.rows("events", where, columns=columns[:-1]):
                     show(source, subject, at, added[key])
-        return [ShownRow(*key, int(n), moment(int(at)), score) for key, (n, at, score) in sorted(found.items())]
+        return [
+            ShownRow(*key, int(n), moment(int(at)), score) for key, (n, at, score) in sorted(found.items())
+        ]
 
     def shared(self, by: str) -> Iterator[SharedRow]:
         """Events whose `by` (target or text) events of another subject of the source have too.
@@ -81,7 +89,9 @@ class Links(RowStore):
             for source, own in values.items():
                 for piece in in_pieces(own):
                     where = [("source", "=", source), (by, "in", list(piece))]
-                    for value, subject, name, at in view.rows("events", where, columns=columns, order=(by, *ORDER)):
+                    for value, subject, name, at in view.rows(
+                        "events", where, columns=columns, order=(by, *ORDER)
+                    ):
                         yield SharedRow(source, value, subject, name, moment(at))
 
 

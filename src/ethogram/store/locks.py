@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-import socket
-import uuid
+import secrets
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -29,8 +28,8 @@ class Locks(RowStore):
 
         BadUsage says who holds it.
         """
-        held = Held(name, uuid.uuid4().hex)
-        pid, host = os.getpid(), socket.gethostname()
+        held = Held(name, secrets.token_hex(16))
+        pid, host = os.getpid(), _host()
 
         def work() -> None:
             row = lock_row(self, name)
@@ -88,7 +87,7 @@ def is_left(row: Any, now_us: int) -> bool:
     A beat as far in the future comes from a wrong clock, and would hold the lock for ever.
     """
     is_silent = bool(abs(now_us - row["beat_us"]) > LOCK_EXPIRY_US)
-    if row["host"] != socket.gethostname():
+    if row["host"] != _host():
         return is_silent
     try:
         os.kill(row["pid"], 0)
@@ -99,6 +98,12 @@ def is_left(row: Any, now_us: int) -> bool:
     if started(row["pid"]) != row["started"]:
         return True  # the number was given to another process since
     return bool(row["pid"] == os.getpid() and is_silent)
+
+
+def _host() -> str:
+    import socket  # here: few commands take a lock
+
+    return socket.gethostname()
 
 
 def started(pid: int) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from itertools import islice
 
 from ..errors import BadUsage
@@ -34,20 +35,30 @@ class Moves(RowStore):
                     yield name, batch
 
     def load(self, rows: Iterable[Rows]) -> None:
-        """Take over what `dump` gave; BadUsage where this store has any of what `info` counts."""
+        """Take over what `dump` gave; BadUsage where this store has any of what `info` counts.
 
-        def work() -> None:
+        In one commit, or in several where a store cannot write so much at a time.
+        """
+
+        def begin() -> None:
             self.check_empty()
             for name in reversed(PORTABLE):
                 self.delete(name, [("name", "!=", VERSION)] if name == "meta" else ())
-            for name, batch in rows:
-                self.load_rows(name, batch)
 
-        self.transact(work)
+        def everything() -> None:
+            begin()
+            for name, batch in rows:
+                self._add_rows(name, batch)
+
+        if self.max_events is None:
+            self.transact(everything)
+        else:
+            self.transact(begin)
+            for name, batch in rows:
+                self.transact(partial(self._add_rows, name, batch))
         self.settle()
 
-    def load_rows(self, kind: str, rows: Sequence[Row]) -> None:
-        """Add rows of a kind that another store gave."""
+    def _add_rows(self, kind: str, rows: Sequence[Row]) -> None:
         if kind == "events":
             self.append(rows)
         else:
@@ -58,5 +69,3 @@ class Moves(RowStore):
         for name in (*COUNTED, "people"):
             if next(self.rows(name, columns=KINDS[name].key, limit=1), None) is not None:
                 raise BadUsage(f"{self.url} has {name.replace('_', ' ')} already: copy into a new store")
-
-

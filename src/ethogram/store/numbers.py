@@ -12,7 +12,9 @@ LAST_KEY = "last_key"
 
 def get_meta(view: Reader, name: str) -> int | None:
     """A number under a name, or None."""
-    return next((value for (value,) in view.rows("meta", [("name", "=", name)], columns=("value",), limit=1)), None)
+    return next(
+        (value for (value,) in view.rows("meta", [("name", "=", name)], columns=("value",), limit=1)), None
+    )
 
 
 def set_meta(store: RowStore, name: str, value: int) -> None:

@@ -47,7 +47,9 @@ class Purges(RowStore):
         source, name = (None, subject) if subject is None or isinstance(subject, str) else subject
         purge = _Purge(self, source, name, None if before is None else micros(before))
         done = self.transact(lambda: purge.run(redact=redact))
-        return Purged(done.events, done.detections, self.scrub(), done.states, done.mentions, done.placeholder)
+        return Purged(
+            done.events, done.detections, self.scrub(), done.states, done.mentions, done.placeholder
+        )
 
     def purged_before(self) -> int | None:
         """Microseconds since 1970 before which something was purged, if anything was."""
@@ -90,7 +92,7 @@ class _Purge:
         return Purged(events, detections, True, states, counts, placeholder)
 
     def _where(self, name: str, before: str) -> list[Condition]:
-        """Conditions for the source, the subject by the column `name`, and the time by the column `before`."""
+        """Conditions for the source, the subject (column `name`) and the time (column `before`)."""
         where: list[Condition] = [] if self._source is None else [("source", "=", self._source)]
         if self._name is not None and name:
             where.append((name, "=", self._name))
@@ -103,7 +105,9 @@ class _Purge:
     def _events(self) -> tuple[int, list[Who]]:
         """Remove events; return how many, and the subjects that have none left."""
         where = self._where("subject", "at_us")
-        touched = [(source, name) for source, name, *_ in self._store.groups("events", ("source", "subject"), where)]
+        touched = [
+            (source, name) for source, name, *_ in self._store.groups("events", ("source", "subject"), where)
+        ]
         removed = self._store.delete("events", where)
         gone: list[Who] = []
         for source, names in by_source(touched):
@@ -320,7 +324,9 @@ class _Purge:
     def _others(self, name: str) -> list[str]:
         """Names of others that contain the name, longest first."""
         store = self._store
-        names = {other for (other,) in store.rows("subjects", [("name", "contains", name)], columns=("name",))}
+        names = {
+            other for (other,) in store.rows("subjects", [("name", "contains", name)], columns=("name",))
+        }
         names |= {other for other, *_ in store.groups("events", ("target",), [("target", "contains", name)])}
         return sorted(names - {name}, key=lambda item: (-len(item), item))
 
@@ -360,7 +366,9 @@ def _place(name: str, sources: Sequence[str] | None = None, *, kind: str = "", *
 
 
 PLACES = (
-    _place("events", (), whole="target", word="id thread session reply_to kind text", json="attributes readings"),
+    _place(
+        "events", (), whole="target", word="id thread session reply_to kind text", json="attributes readings"
+    ),
     _place("readings", (), word="text"),
     _place("sources", word="name"),
     _place("detections", (), whole="subject target", word="source thread", json="record"),

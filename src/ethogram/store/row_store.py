@@ -4,9 +4,9 @@ A store of one's own derives from `ethogram.store.Store` and has these methods; 
 sweeps, imports, ...) are written once above them. `ethogram.testing.check_store` checks every promise.
 
 A condition is a tuple of column, operator and value; conditions are joined by "and". The operators are
-`=`, `!=`, `<`, `<=`, `>`, `>=`, `in` (a list, possibly long) and `contains` (a part of a text, upper and lower
-case apart). None is equal to None; it is neither less nor greater than anything. For `contains` the column may
-be a tuple of columns, any of which may have it.
+`=`, `!=`, `<`, `<=`, `>`, `>=`, `in` (a list, possibly long) and `contains` (a part of a text; upper and
+lower case differ). None is equal to None; it is neither less nor greater than anything. For `contains` the
+column may be a tuple of columns, any of which may have it.
 An order is names of columns, each with `-` before it for the highest first; texts are ordered by code points,
 and None may come first or last.
 """
@@ -48,8 +48,8 @@ class Reader(ABC):
     ) -> Iterator[Row]:
         """The rows of a kind that meet all conditions, with these `columns` or all.
 
-        Filters, order and limit are the database's. Rows are read in batches, as of one moment; what is written
-        meanwhile outside of `transact` is not among them.
+        Filters, order and limit are the database's. Rows are read in batches; where the database can, as of
+        one moment.
         """
 
     @abstractmethod
@@ -73,7 +73,7 @@ class Reader(ABC):
 
     @abstractmethod
     def count(self, kind: str, where: Where = (), *, by: Sequence[str] = ()) -> int:
-        """How many rows meet all conditions; with `by`, how many distinct values of these columns they have."""
+        """How many rows meet all conditions; with `by`, how many distinct values of these columns."""
 
 
 class RowStore(Reader):
@@ -94,13 +94,15 @@ class RowStore(Reader):
     def transact(self, work: Callable[[], T]) -> T:
         """Return what `work` returns; all that it writes is stored when this returns, or nothing of it.
 
-        Nobody else writes meanwhile; `work` reads what it wrote. Inside another `transact` of the thread it is
-        part of that. A store may call `work` again where its connection broke before the commit.
+        Nobody else writes meanwhile; `work` reads what it wrote. Inside another `transact` of the thread it
+        is part of that. A store may call `work` again where its connection broke before the commit.
         """
 
     @abstractmethod
     def snapshot(self) -> AbstractContextManager[Reader]:
-        """Read as of one moment until the end of the block; inside `transact`, what that wrote too.
+        """Read in one transaction until the end of the block, as of one moment where the database can.
+
+        Inside `transact` it sees what that wrote.
 
         Errors of the database are raised as `StoreFailed`, which names the store and says what to do, and
         those of reading a damaged row inside the block too.

@@ -36,7 +36,9 @@ class Scores(RowStore):
             return {
                 (source, name)
                 for piece in in_pieces(keys)
-                for source, name in view.rows("events", [("key", "in", list(piece))], columns=("source", "id"))
+                for source, name in view.rows(
+                    "events", [("key", "in", list(piece))], columns=("source", "id")
+                )
             }
 
     def has_texts(self) -> bool:
@@ -59,13 +61,16 @@ class Scores(RowStore):
         events = 0
         for piece in in_pieces(scored):
             rows: list[Row] = []
+            scored_keys: dict[tuple[str, ...], list[int]] = {}
             for item, places in zip(piece, self._places([item.event for item in piece]), strict=True):
+                scorers = tuple(sorted({reading.scorer for reading in item.readings}))
                 for key, source, subject in places:
-                    scorers = sorted({reading.scorer for reading in item.readings})
-                    self.delete("readings", [("event", "=", key), ("scorer", "in", scorers)])
+                    scored_keys.setdefault(scorers, []).append(key)
                     rows += [reading_row(key, reading) for reading in item.readings]
                     changed.add((source, subject))
                     events += 1
+            for scorers, keys in scored_keys.items():
+                self.delete("readings", [("event", "in", keys), ("scorer", "in", scorers)])
             self.write("readings", rows)
         if changed:
             number = last_key(self) + 1
@@ -90,7 +95,9 @@ class Scores(RowStore):
         }
         contents = sorted({content for _, content in missing})
         if contents:
-            for content, *place in self.rows("events", [("content", "in", contents)], columns=("content", *PLACE)):
+            for content, *place in self.rows(
+                "events", [("content", "in", contents)], columns=("content", *PLACE)
+            ):
                 if (at := missing.get((place[1], bytes(content)))) is not None:
                     found[at].append((place[0], place[1], place[2]))
         return found

@@ -185,6 +185,11 @@ def select(
     return dialect.text(text + page), values + bounds
 
 
+def _by_number(by: Sequence[str]) -> bool:
+    """Whether numbers can be grouped in place of names: those of subjects are of one source each."""
+    return "subject" not in by or "source" in by
+
+
 @lru_cache(256)
 def _group_text(
     kind: str,
@@ -201,7 +206,7 @@ def _group_text(
     where = _conditions(kind, shape, dialect, "t.")
     names = {"count": "g.n", "low": "g.low", "high": "g.high", **{name: f"g.{name}" for name in by}}
     columns = [f"g.{name}" for name in by]
-    if kind == "events":
+    if kind == "events" and _by_number(by):
         # Numbers are grouped, and their names looked up afterwards.
         own = ", ".join(f"t.{name}" for name in by)
         inner = f"SELECT {own}, {values} FROM events t{where} GROUP BY {own}"
@@ -213,9 +218,13 @@ def _group_text(
         columns = [names[name] for name in by]
     else:
         own = ", ".join(f"{column} AS {name}" for column, name in zip(_columns(kind, by), by, strict=True))
-        inner = f"SELECT {own}, {values} FROM {_joined(kind, by)}{where} GROUP BY {', '.join(_columns(kind, by))}"
+        inner = (
+            f"SELECT {own}, {values} FROM {_joined(kind, by)}{where} GROUP BY {', '.join(_columns(kind, by))}"
+        )
         table = f"({inner}) g"
-    return f"SELECT {', '.join([*columns, 'g.n', 'g.low', 'g.high'])} FROM {table}{_ordered(order or by, names)}"
+    return (
+        f"SELECT {', '.join([*columns, 'g.n', 'g.low', 'g.high'])} FROM {table}{_ordered(order or by, names)}"
+    )
 
 
 def group(
@@ -241,9 +250,9 @@ def count(dialect: Dialect, kind: str, where: Where, by: Sequence[str]) -> State
     shape, values = _prepared(kind, where, dialect)
     tests = _conditions(kind, shape, dialect, "t.")
     if by:
-        # By number where there is one: each stands for one name.
-        own = ", ".join(f"t.{name}" for name in by)
-        return dialect.text(f"SELECT count(*) FROM (SELECT DISTINCT {own} FROM {kind} t{tests}) g"), values
+        own = ", ".join((f"t.{name}" for name in by) if _by_number(by) else _columns(kind, by))
+        table = f"{kind} t" if _by_number(by) else _joined(kind, by)
+        return dialect.text(f"SELECT count(*) FROM (SELECT DISTINCT {own} FROM {table}{tests}) g"), values
     return dialect.text(f"SELECT count(*) FROM {kind} t{tests}"), values
 
 

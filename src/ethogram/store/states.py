@@ -5,15 +5,17 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..errors import BadUsage
 from ..models import micros, moment
-from ..usage.records import UsageLook
 from .numbers import get_meta, next_numbers, set_meta
 from .records import SavedState
 from .row_store import RowStore, atomic
 from .rows import encode
+
+if TYPE_CHECKING:
+    from ..usage.records import UsageLook
 
 HAS_PEOPLE = "usage_retention"
 """The number that a store has once a usage tracker has used it."""
@@ -33,7 +35,9 @@ class States(RowStore):
     def notes(self, kind: str) -> dict[str, dict[str, Any]]:
         """The records of a kind by key, oldest first."""
         with self.snapshot() as view:
-            rows = view.rows("notes", [("kind", "=", kind)], columns=("key", "record"), order=("at_us", "key"))
+            rows = view.rows(
+                "notes", [("kind", "=", kind)], columns=("key", "record"), order=("at_us", "key")
+            )
             return {key: json.loads(record) for key, record in rows}
 
     def note(self, kind: str, key: str) -> dict[str, Any] | None:
@@ -119,6 +123,8 @@ class Privacy(RowStore):
 
     def looks(self, person: str | None = None) -> list[UsageLook]:
         """The audit, oldest first: all, or the lines about one person."""
+        from ..usage.records import UsageLook  # here: it loads much
+
         where = () if person is None else [("person", "=", person)]
         with self.snapshot() as view:
             return [UsageLook(moment(at), *row) for _, at, *row in view.rows("looks", where, order=("key",))]

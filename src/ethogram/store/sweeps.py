@@ -1,8 +1,8 @@
 """Sweeps: who has something new, and how far each selection of patterns has come.
 
-A finished sweep leaves a watermark in `sweeps`: as of when it was, and the arrival number of the newest event
-before it. Rows of `swept` say what differs for a subject: how far a sweep under way has come with it, or when a
-silence is due. So a sweep reads of the store's subjects only those that may have something new.
+A finished sweep leaves a watermark in `sweeps`: as of when it was, and the arrival number of the newest
+event before it. Rows of `swept` say what differs for a subject: how far a sweep under way has come with it,
+or when a silence is due. So a sweep reads of the store's subjects only those that may have something new.
 """
 
 from __future__ import annotations
@@ -113,9 +113,7 @@ class Sweeps(RowStore):
         if lock is not None:
             check_held(self, lock, None if at is None else micros(at))
         save_changes(self, detections, micros(as_of))
-        rows = [
-            (selection, *item.who, versions, item.changed, micros(as_of), item.due_us) for item in swept
-        ]
+        rows = [(selection, *item.who, versions, item.changed, micros(as_of), item.due_us) for item in swept]
         if rows:
             self.write("swept", rows)
 
@@ -192,7 +190,8 @@ class _Look:
             return mark.progress
         # A row from before the watermark says when a silence is due, and no more.
         return own._replace(
-            changed=max(own.changed, mark.progress.changed), as_of_us=max(own.as_of_us, mark.progress.as_of_us)
+            changed=max(own.changed, mark.progress.changed),
+            as_of_us=max(own.as_of_us, mark.progress.as_of_us),
         )
 
     def _with_events_since(self, subjects: Sequence[Who], rows: dict[Who, Row]) -> Iterator[Who]:
@@ -201,7 +200,9 @@ class _Look:
             when = [("at_us", ">", as_of), ("at_us", "<=", self._now)]
             for source, names in by_source(group):
                 own = [("source", "=", source), ("subject", "in", names), *when]
-                yield from ((source, name) for _, name, *_ in self._view.groups("events", ("source", "subject"), own))
+                yield from (
+                    (source, name) for _, name, *_ in self._view.groups("events", ("source", "subject"), own)
+                )
 
     def _by_progress(self, subjects: Iterable[Who], rows: dict[Who, Row], field: str) -> dict[int, list[Who]]:
         """Subjects by one number of how far they were swept; most have the same."""

@@ -109,7 +109,9 @@ class Verdicts(RowStore):
 def verdict_rows(view: Reader, where: Sequence[Condition] = ()) -> list[dict[str, Any]]:
     """Rows of verdicts by column, oldest first."""
     names = KINDS["verdicts"].names
-    return [dict(zip(names, row, strict=True)) for row in view.rows("verdicts", where, order=("at_us", "key"))]
+    return [
+        dict(zip(names, row, strict=True)) for row in view.rows("verdicts", where, order=("at_us", "key"))
+    ]
 
 
 def settle(store: RowStore, rows: Sequence[dict[str, Any]], *, remember: bool) -> None:

@@ -95,7 +95,7 @@ def sample(store: Store, who: Who, since: datetime, until: datetime, most: int) 
 def meetings(
     store: Store, periods: Mapping[Who, Sequence[Period]], until: datetime
 ) -> Iterator[tuple[str, str, str | None, datetime]]:
-    """Source, subject, other and time of events in periods of their subjects that target or answer another."""
+    """Source, subject, other and time of events that target or answer another, in periods of subjects."""
     columns = ("target", "reply_to", "at_us")
     last = micros(until)
     for who, some in periods.items():
@@ -187,11 +187,15 @@ def contacts(store: Store, who: Who, *, most: int = 20_000) -> Contacts:
         newest = view.rows("events", _of(who), columns=("at_us",), order=("-at_us",), limit=1, offset=most)
         since = next((at for (at,) in newest), None)
         when: list[Condition] = [("at_us", ">=", FIRST if since is None else since)]
-        given = view.groups("events", ("target", "kind"), [*_of(who), ("target", "!=", None), *when], **bounds)
+        given = view.groups(
+            "events", ("target", "kind"), [*_of(who), ("target", "!=", None), *when], **bounds
+        )
         rows = [(name, *row) for row in given]
         target: list[Condition] = [("source", "=", source), ("target", "=", name)]
         got = view.groups("events", ("subject", "kind"), [*target, *when], **bounds)
         rows += [(subject, name, *row) for subject, *row in got]
     # Who acts on itself is in both.
-    found = {LinkRow(source, a, b, kind, n, moment(first), moment(last)) for a, b, kind, n, first, last in rows}
+    found = {
+        LinkRow(source, a, b, kind, n, moment(first), moment(last)) for a, b, kind, n, first, last in rows
+    }
     return Contacts(sorted(found), None if since is None else moment(since))
