@@ -17,6 +17,7 @@ from ethogram.models import Event
 from ethogram.store import open_store, sqlite
 from ethogram.store.schema import SCHEMA
 from ethogram.usage import tracker as tracker_module
+from ethogram.usage.behavioral import BehavioralTracker
 from ethogram.usage.pseudonym import new_keys, write_keys
 from ethogram.usage.tracker import UsageTracker
 from waiting import PATIENCE_SECONDS
@@ -179,6 +180,22 @@ def test_a_shorter_retention_takes_hold_of_what_is_there(path):
     with opened(path, retention=10 * DAY) as tracker:
         tracker.record("bo", BEGIN + 20 * DAY + 1)
         assert tracker.info()["people"] == 1
+
+
+def test_a_new_file_without_a_key_gets_one_of_the_user_which_stays(path, tmp_path, monkeypatch):
+    monkeypatch.delenv("ETHOGRAM_USAGE_KEY_FILE", raising=False)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    with BehavioralTracker(UsageTracker(path)).usage as tracker:
+        tracker.record("ann", BEGIN)
+        name = tracker.name("ann")
+    own = tmp_path / "config" / "ethogram" / "usage.key"
+    assert (own.stat().st_mode & 0o777, own.parent.stat().st_mode & 0o777) == (0o600, 0o700)
+    with UsageTracker(path) as tracker:
+        assert tracker.name("ann") == name
+    own.unlink()
+    with pytest.raises(BadUsage, match="that the store was made with"):
+        UsageTracker(path)
+    assert not own.exists()
 
 
 def test_files_of_others_are_left_alone(path, tmp_path):

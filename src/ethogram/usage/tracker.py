@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from ..errors import BadUsage
+from ..files import sqlite
 from ..models import moment
 from .audit import check_ids, check_words
 from .clock import DAY
@@ -37,10 +38,11 @@ class UsageTracker:
     """Records use, and reports what is unusual about a person against their own habit.
 
     `path`: a file that many processes may share; without it, memory. `key`: the file with the key of the
-    pseudonyms (or ETHOGRAM_USAGE_KEY_FILE); in memory a random one. `keep`: the file holds events until
-    `retention` has passed, or aggregates alone, and no event after its day. `hold`: seconds that events may
-    wait in this process before they are written together; 0 writes each before `record` returns. `who` stands
-    in the audit. `max_future`: how far ahead of the clock, in seconds, an event may lie (None: no limit).
+    pseudonyms (or ETHOGRAM_USAGE_KEY_FILE; or else usage.key in the user's configuration folder, which is
+    made for a new store); in memory a random one. `keep`: the file holds events until `retention` has
+    passed, or aggregates alone, and no event after its day. `hold`: seconds that events may wait in this
+    process before they are written together; 0 writes each before `record` returns. `who` stands in the
+    audit. `max_future`: how far ahead of the clock, in seconds, an event may lie (None: no limit).
     `clock` returns the time where a call does not give it.
     """
 
@@ -319,7 +321,7 @@ class UsageTracker:
 def _open_store(path: str | Path | None, key: Keys | str | Path | None, **how: Any) -> UsageStore:
     if path is None:
         return UsageStore(None, new_keys() if key is None else find_keys(key)[0], **how)
-    keys, key_file = find_keys(key, has_store=Path(path).is_file() and Path(path).stat().st_size > 0)
+    keys, key_file = find_keys(key, has_store=not sqlite.is_new(path), makes=True)
     return UsageStore(path, keys, key_file=key_file, **how)
 
 
