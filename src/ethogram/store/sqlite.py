@@ -177,6 +177,10 @@ class PrivateSQLiteStore(SQLiteStore):
         self.most_connections, self._synchronous, self._cache = 1, "OFF", CACHE
         self._start()
 
+    def begin(self, raw: Any, *, writes: bool, wait: bool = True) -> None:
+        raw.execute("BEGIN IMMEDIATE" if writes else "BEGIN")
+        self._appended = 0
+
     def settle(self) -> None:
         """Empty the log, in which what was overwritten still stands."""
         with self._outside() as raw:

@@ -91,7 +91,7 @@ class Privacy(RowStore):
 
     def check_events(self) -> None:
         """Raise BadUsage where there are people of a usage tracker and nothing else."""
-        if get_meta(self, HAS_PEOPLE) is not None and not self.count("events"):
+        if get_meta(self, HAS_PEOPLE) is not None and not self.count("sources"):
             does = "`ethogram usage signals`, `usage sweep`, `usage info`, `export` and `purge` are for it"
             raise BadUsage(f"{self.url} is a usage store, not a store of events; {does}")
 

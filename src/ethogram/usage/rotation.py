@@ -79,7 +79,7 @@ def _rename_all(store: UsageStore, new: Keys, at: float, who: str) -> None:
     rows = store.rows
     rows.check_integrity()
     if more:
-        if rows.count("events"):
+        if rows.count("events") or rows.count("detections"):
             raise BadUsage(f"{store.path} has events under pseudonyms: import them again with a new key")
         keys = Keys(new.chain, store.keys.scope)
         store.transact(lambda: _rename(rows, more, check_number(keys)))

@@ -131,6 +131,15 @@ class UsageStore:
 
     # --- keys and transactions ----------------------------------------------------------------
 
+    @property
+    def keys(self) -> Keys:
+        """The keys as this store uses them."""
+        return self._keys
+
+    @keys.setter
+    def keys(self, keys: Keys) -> None:
+        self._keys, self._check = keys, check_number(keys)
+
     def _open_keys(self, at: float, who: str) -> None:
         """Take the keys as this store uses them; BadUsage, and a line in the audit, where they are others."""
         self.rows.transact(lambda: make_private(self.rows, self.keys))
@@ -165,7 +174,7 @@ class UsageStore:
         if self.path is None:
             return
         check = self.rows.private()
-        if check == check_number(self.keys):
+        if check == self._check:
             return
         newest = self.keys
         if self.key_file is not None:
@@ -548,9 +557,18 @@ def check_file(path: Path, *, create: bool) -> None:
 
 def has_people(path: str | Path) -> bool:
     """Whether a store in a file was used by a tracker."""
+    return _finds(path, f"SELECT 1 FROM meta WHERE name = '{RETENTION}'")
+
+
+def has_events(path: str | Path) -> bool:
+    """Whether a store in a file has events that are not a tracker's."""
+    return _finds(path, "SELECT 1 FROM sources LIMIT 1")
+
+
+def _finds(path: str | Path, query: str) -> bool:
     try:
         with closing(sqlite3.connect(f"{Path(path).absolute().as_uri()}?mode=ro", uri=True)) as raw:
-            return raw.execute("SELECT 1 FROM meta WHERE name = ?", (RETENTION,)).fetchone() is not None
+            return raw.execute(query).fetchone() is not None
     except sqlite3.Error:
         return False
 
