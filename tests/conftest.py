@@ -188,11 +188,9 @@ def new_store(new_url: Callable[[str], str]) -> Callable[[str], AbstractContextM
 
 
 @pytest.fixture
-def dict_stores() -> Iterator[None]:
+def dict_stores(monkeypatch: pytest.MonkeyPatch) -> None:
     """The toy store under the name `dict`, for a test."""
     from dict_store import DictStore
 
     registry.stores.names()
-    registry.stores.add("dict", DictStore)
-    yield
-    registry.stores.discard("dict")
+    monkeypatch.setitem(registry.stores._items, "dict", DictStore)

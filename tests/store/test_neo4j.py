@@ -21,8 +21,7 @@ from ethogram.config import Settings
 from ethogram.errors import BadUsage, EthogramError
 from ethogram.models import Event, Reading
 from ethogram.patterns.library import load_patterns
-from ethogram.store import open_store
-from ethogram.store import imports, moving
+from ethogram.store import imports, moving, open_store
 from ethogram.store.graph import connection
 from ethogram.store.graph.connection import parse
 from ethogram.store.graph.schema import check_labels

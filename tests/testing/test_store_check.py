@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+import dict_store
 from dict_store import DictStore
 from ethogram import registry
 from ethogram.testing import check_store
+from markdown_blocks import ROOT
 
 NAMES = sorted({store: name for name, store in registry.stores.items()}.values())
 
@@ -18,6 +21,14 @@ NAMES = sorted({store: name for name, store in registry.stores.items()}.values()
 @pytest.mark.parametrize("kind", NAMES)
 def test_our_stores_keep_the_contract(kind, new_url):
     check_store(new_url(kind))
+
+
+def test_the_toy_is_that_of_the_page():
+    page = (ROOT / "docs" / "custom_stores.md").read_text(encoding="utf-8")
+    shown = page.partition("```python\n")[2].partition("```")[0]
+    shown = shown.replace('@store("memory")\n', "").replace("import Store, store\n", "import Store\n")
+    code = Path(dict_store.__file__).read_text(encoding="utf-8")
+    assert code[code.index("from __future__") :] == shown
 
 
 def test_a_toy_keeps_the_contract(dict_stores):

@@ -155,10 +155,19 @@ class Detections(RowStore):
 
     def history(self, detection: str) -> list[dict[str, Any]]:
         """Every change of a detection as JSON, oldest first."""
+        return self.histories([detection]).get(detection, [])
+
+    def histories(self, detections: Iterable[str]) -> dict[str, list[dict[str, Any]]]:
+        """Every change of some detections as JSON, oldest first, by their ids."""
+        found: dict[str, list[dict[str, Any]]] = {}
         with self.snapshot() as view:
-            rows = view.rows("changes", [("detection", "=", detection)], columns=CHANGE, order=("key",))
-            records = [dict(zip(CHANGE, row, strict=True)) for row in rows]
-            return [{**record, "as_of": format_time(moment(record["as_of_us"]))} for record in records]
+            for piece in in_pieces(sorted(set(detections))):
+                where = [("detection", "in", list(piece))]
+                for name, *row in view.rows("changes", where, columns=("detection", *CHANGE), order=("key",)):
+                    record = dict(zip(CHANGE, row, strict=True))
+                    record["as_of"] = format_time(moment(record["as_of_us"]))
+                    found.setdefault(name, []).append(record)
+        return found
 
     def save_found(
         self, changes: Iterable[tuple[str, Detection]], as_of: datetime, *, reported: bool = False

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +11,7 @@ from ..errors import BadUsage
 from ..models import micros, moment
 from .numbers import get_meta, next_numbers, set_meta
 from .records import SavedState
-from .row_store import RowStore, atomic
+from .row_store import Condition, RowStore, atomic
 from .rows import encode
 
 if TYPE_CHECKING:
@@ -32,12 +32,13 @@ class States(RowStore):
         else:
             self.write("notes", [(kind, key, micros(at), encode(dict(record)))])
 
-    def notes(self, kind: str) -> dict[str, dict[str, Any]]:
-        """The records of a kind by key, oldest first."""
+    def notes(self, kind: str, keys: Sequence[str] | None = None) -> dict[str, dict[str, Any]]:
+        """The records of a kind by key, oldest first; of all keys or these."""
+        where: list[Condition] = [("kind", "=", kind)]
+        if keys is not None:
+            where.append(("key", "in", keys))
         with self.snapshot() as view:
-            rows = view.rows(
-                "notes", [("kind", "=", kind)], columns=("key", "record"), order=("at_us", "key")
-            )
+            rows = view.rows("notes", where, columns=("key", "record"), order=("at_us", "key"))
             return {key: json.loads(record) for key, record in rows}
 
     def note(self, kind: str, key: str) -> dict[str, Any] | None:

@@ -36,10 +36,13 @@ class Verdicts(RowStore):
             [(key, *(own[name] for name in names)) for key, own in zip(numbers, values, strict=True)],
         )
 
-    def verdicts(self, detection: str | None = None) -> list[Verdict]:
-        """Verdicts, oldest first: all, or those of one detection."""
+    def verdicts(
+        self, detection: str | None = None, *, detections: Sequence[str] | None = None
+    ) -> list[Verdict]:
+        """Verdicts, oldest first: all, or those of one detection or of some."""
+        ids = detections if detection is None else [detection]
         with self.snapshot() as view:
-            rows = verdict_rows(view, [] if detection is None else [("detection", "=", detection)])
+            rows = verdict_rows(view, [] if ids is None else [("detection", "in", ids)])
             return [verdict_of(row) for row in rows]
 
     @atomic
