@@ -13,44 +13,11 @@ from ..store.schema import SCHEMA
 from ..store.sqlite import PrivateSQLiteStore
 from .store_keys import CHECK_BYTES
 
-TABLES = """
-CREATE TABLE about (
-  one INTEGER PRIMARY KEY CHECK (one = 1), key_check BLOB NOT NULL, exact INTEGER NOT NULL,
-  retention INTEGER NOT NULL, newest INTEGER NOT NULL, salt BLOB NOT NULL
-) STRICT;
-CREATE TABLE people (
-  key INTEGER PRIMARY KEY, name BLOB NOT NULL UNIQUE, first INTEGER NOT NULL, newest INTEGER NOT NULL,
-  events INTEGER NOT NULL, ahead INTEGER NOT NULL, zoned INTEGER NOT NULL, stretches BLOB NOT NULL,
-  days BLOB NOT NULL, ids BLOB NOT NULL, due INTEGER NOT NULL
-) STRICT;
-CREATE INDEX people_by_due ON people (due);
-CREATE TABLE events (
-  person INTEGER NOT NULL REFERENCES people (key) ON DELETE CASCADE, at INTEGER NOT NULL, length INTEGER,
-  flags INTEGER NOT NULL, session BLOB, ahead INTEGER, id BLOB
-) STRICT;
-CREATE INDEX events_by_at ON events (at);
-CREATE UNIQUE INDEX events_by_id ON events (person, id);
-CREATE TABLE reported (
-  person INTEGER NOT NULL REFERENCES people (key) ON DELETE CASCADE, signal INTEGER NOT NULL,
-  opened INTEGER NOT NULL,
-  severity INTEGER NOT NULL,
-  last INTEGER NOT NULL,
-  PRIMARY KEY (person, signal, opened)
-) STRICT, WITHOUT ROWID;
-CREATE TABLE files (
-  name BLOB PRIMARY KEY, done INTEGER NOT NULL, newest INTEGER NOT NULL
-) STRICT, WITHOUT ROWID;
-CREATE TABLE audit (
-  key INTEGER PRIMARY KEY, at INTEGER NOT NULL, what INTEGER NOT NULL, person BLOB, who TEXT NOT NULL,
-  why TEXT NOT NULL
-) STRICT;
-CREATE INDEX audit_by_person ON audit (person);
-"""
-OLD = Schema(0x65746875, (TABLES,))
-"""What such a file looks like."""
+OLD = Schema(0x65746875, ("",))
+"""The kind of such a file; its tables are made no more."""
+OLD_TABLES = ("about", "people", "events", "reported", "files", "audit")
 WHATS = ("signals", "listed", "sweep", "export", "purge", "rotate", "refused", "unknown", "subject", "why")
 """What was done to somebody, by its number in such a file."""
-OLD_NAMES = tuple(sqlite.columns(OLD))
 COPIES = (
     """INSERT INTO people SELECT lower(hex(name)), first, newest, events, ahead, zoned, stretches, days, ids,
       due FROM old_people""",
@@ -76,11 +43,10 @@ def migrate(path: Path) -> None:
                 return  # another process was first
             if not sqlite.is_current(raw, OLD):
                 raise BadUsage(f"{path} is a usage store that another version wrote: upgrade ethogram")
-            sqlite.check_columns(raw, OLD)
             _rename(raw)
             sqlite.run_steps(raw, SCHEMA.steps)
             _copy(raw)
-            for name in reversed(OLD_NAMES):
+            for name in reversed(OLD_TABLES):
                 raw.execute(f"DROP TABLE old_{name}")
             raw.execute(f"PRAGMA application_id = {SCHEMA.application}")
             raw.execute(f"PRAGMA user_version = {SCHEMA.version}")
@@ -93,7 +59,7 @@ def _rename(raw: Any) -> None:
         "SELECT name FROM sqlite_master WHERE type = 'index' AND sql IS NOT NULL"
     ).fetchall():
         raw.execute(f"DROP INDEX {name}")
-    for name in OLD_NAMES:
+    for name in OLD_TABLES:
         raw.execute(f"ALTER TABLE {name} RENAME TO old_{name}")
 
 

@@ -236,7 +236,7 @@ def _on_the_half_hour(rows: list[Stretch]) -> list[Stretch]:
 
 def own_data(store: UsageStore, name: str, person: Person | None) -> Iterator[dict[str, Any]]:
     """Yield everything stored about a person: events, days, half-hours, reports, and who looked."""
-    looks = store.looks(name)
+    looks = store.rows.looks(name)
     if person is not None:
         state = person.state
         yield UsagePerson(

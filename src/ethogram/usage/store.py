@@ -236,8 +236,7 @@ class UsageStore:
             count += self._add_page(dict(people[start : start + PAGE]), clock)
         if mark is not None:
             file, day = self._name(mark[0]), round_up(newest, DAY) * SECOND_US
-            known = self._marks([("hash", "=", file)])
-            self.rows.write("files", [(FILES, file, mark[1], max([day, *(at for _, _, _, at in known)]))])
+            self.rows.write("files", [(FILES, file, mark[1], max(day, self._mark(file)[1]))])
         if newest > before or self._is_stale:
             set_meta(self.rows, NEWEST, max(before, round_up(newest, HALF_HOUR)))
             # Some of what is due by then.
@@ -286,10 +285,14 @@ class UsageStore:
     def done(self, base: bytes) -> int:
         """Return how many events of a source are stored (see `add`)."""
         self._check_keys()
-        return sum(done for _, _, done, _ in self._marks([("hash", "=", self._name(base))]))
+        return self._mark(self._name(base))[0]
 
-    def _marks(self, where: Sequence[Condition]) -> list[tuple[Any, ...]]:
-        return list(self.rows.rows("files", [("options", "=", FILES), *where]))
+    def _mark(self, file: str) -> tuple[int, int]:
+        """How many events of a source are stored, and when the mark goes, in microseconds since 1970."""
+        where = [("options", "=", FILES), ("hash", "=", file)]
+        rows = self.rows.rows("files", where, columns=("events", "imported_us"), limit=1)
+        done, until = next(rows, (0, 0))
+        return done, until
 
     def _evict(self) -> None:
         """Remove those longest without an event where there are too many, and one in a hundred more."""
@@ -382,10 +385,6 @@ class UsageStore:
 
         self.transact(write)
 
-    def looks(self, name: str | None = None) -> list[UsageLook]:
-        """Return the audit, oldest first: all of it, or the lines about one person."""
-        return self.rows.looks(name)
-
     def _hide(self, where: Sequence[Condition]) -> None:
         """Take person and reason out of lines of the audit."""
         looks = list(self.rows.rows("looks", where))
@@ -417,7 +416,7 @@ class UsageStore:
             rows = self._read([("name", ">", last), ("due", "<=", int(now))], order=("name",), limit=AT_ONCE)
             gone = self._retain(rows, now, newest)
             if not gone[2]:
-                self._forget_reports([("last", "<", retention_start(newest, self.policy))])
+                self.rows.delete("reported", [("last", "<", retention_start(newest, self.policy))])
                 old = (int(now) - self.policy.retention) * SECOND_US
                 self._hide([("at_us", "<", old), ("person", "!=", None)])
             return *gone, rows[-1].name if rows else last
@@ -453,12 +452,9 @@ class UsageStore:
             self._write([row._replace(state=left, due=due(left, self.policy))])
             return 0, lost
         gone = self.rows.delete("uses", [("person", "=", row.name)])
-        self._forget_reports([("person", "=", row.name)])
+        self.rows.delete("reported", [("person", "=", row.name)])
         self.rows.delete("people", [("name", "=", row.name)])
         return 1, lost + gone
-
-    def _forget_reports(self, where: Sequence[Condition]) -> None:
-        self.rows.delete("reported", where)
 
     def _unmark(self, before: int) -> None:
         """Forget the files of which nothing is left, so that they can be recorded again."""
@@ -492,7 +488,7 @@ class UsageStore:
         """Return what is left of a person after a moment, and how many stored events before it went."""
         own: Condition = ("person", "=", row.name)
         gone = self.rows.delete("uses", [own, ("at", "<", before)])
-        self._forget_reports([own, ("last", "<", before)])
+        self.rows.delete("reported", [own, ("last", "<", before)])
         if self.stores_events and gone:
             return rebuild(row.state, before, self.events(row.name)), gone
         return forget_before(row.state, before), gone

@@ -221,7 +221,7 @@ class UsageTracker:
     def audit(self, subject: str | None = None) -> list[UsageLook]:
         """Return who looked at whom, oldest first: all lines, or those about one person."""
         self._check_open()
-        return self._store.looks(None if subject is None else self._store.name(self._key_of(subject)))
+        return self._store.rows.looks(None if subject is None else self._store.name(self._key_of(subject)))
 
     def info(self) -> dict[str, Any]:
         """Return what is stored, and for how long."""
