@@ -729,8 +729,7 @@ def contents(store: Store) -> dict[str, list[tuple]]:
 
 
 def test_a_copy_has_every_row_and_goes_on_as_the_original_would(store, other, monkeypatch):
-    for module in ("moving", "graph.moving"):
-        monkeypatch.setattr(f"ethogram.store.{module}.READ_AHEAD", 1)
+    monkeypatch.setattr("ethogram.store.moving.READ_AHEAD", 1)
     fill(store)
     before = contents(store)
     assert [name for name, rows in before.items() if not rows] == []

@@ -12,7 +12,7 @@ import pytest
 
 from ethogram.app.sweep import sweep
 from ethogram.models import Event, Verdict
-from ethogram.patterns.library import load_library
+from ethogram.patterns.library import load_patterns
 from ethogram.service.inbox import TRIAGE, inbox
 from ethogram.store import Store, open_store
 from ethogram.store.sql import SqlReader
@@ -59,9 +59,9 @@ def event(number: int) -> Event:
     )
 
 
-def test_a_sweep_of_ten_new_events_reads_their_subjects(tmp_path, read):
+def test_a_sweep_of_ten_new_events_reads_their_subjects(tmp_path, read, no_shipped_patterns):
     write_patterns(tmp_path / "patterns", HOT)
-    library = load_library([tmp_path / "patterns"])
+    library = load_patterns([tmp_path / "patterns"])
     with open_store(str(tmp_path / "store.db"), create=True) as store:
         fill(store)
         now = NOON + timedelta(seconds=2 * EVENTS)

@@ -210,6 +210,16 @@ def test_nothing_is_taken_after_the_end(tmp_path):
         tracker.record("ann", BEGIN)
 
 
+@pytest.mark.parametrize(
+    ("subject", "says"), [(" ", "subject is empty"), ("x" * 513, "subject is longer than 512 characters")]
+)
+def test_an_id_that_nobody_can_have_is_refused_and_not_written_into_the_audit(tracker, subject, says):
+    for look in (tracker.signals, lambda given: list(tracker.export(given)), tracker.purge):
+        with pytest.raises(BadUsage, match=says):
+            look(subject)
+    assert tracker.audit() == []
+
+
 def test_a_pseudonym_asks_about_the_same_person(tracker):
     month(tracker, days=20)
     as_of = BEGIN + 30 * DAY

@@ -44,8 +44,10 @@ def measured_events(
     unmeasured: Counter[tuple[str, str]] = Counter()
     if not measurer.signals:
         return events, unmeasured
-    whole = not isinstance(events, EventColumns)
-    for part in [measurer] if whole else measurer.parts(events.counts("kind"), events.reading_names()):
+    parts = [measurer]
+    if isinstance(events, EventColumns):
+        parts = measurer.parts(events.counts("kind"), events.fields, events.reading_names())
+    for part in parts:
         with without_collection():
             events = events.mapped(
                 lambda event, part=part: part.measure(without_steps(event)),  # type: ignore[misc]

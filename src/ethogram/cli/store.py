@@ -12,11 +12,9 @@ import click
 from ..errors import BadUsage, did_you_mean
 from ..files.sqlite import create
 from ..report.rendering import rendered
-from ..report.wording import plural
+from ..report.wording import clean, plural, stamp
 from ..store import Store, open_store
-from ..store.records import COUNTED, TALK_SOURCES, Purged
-from ..usage.pseudonym import read_keys
-from ..usage.records import UsagePurge
+from ..store.records import COUNTED, TALK_SOURCES, Info, Purged
 from . import options as o
 from .output import Progress, Target, emit, json_line, write_json, write_line, write_text
 
@@ -27,6 +25,7 @@ if TYPE_CHECKING:
     from ..config import Settings
     from ..ingest import Batch, OnDisk
     from ..patterns.library import Library
+    from ..usage.records import UsagePurge
 
 
 FORMATS = ("jsonl", "parquet", "neo4j-csv")
@@ -49,6 +48,8 @@ def import_files(
     After an interruption, the same command continues where it stopped.
     """
     if pseudonyms:
+        from ..usage.pseudonym import read_keys
+
         read_keys(pseudonyms)
         if o.is_file(store):
             create(o.path_of(store))  # a new file that only its owner may read
@@ -71,6 +72,7 @@ def run_import(
     from ..app.importing import Options, import_events
     from ..ingest import Batch
     from ..ingest.batch import EventList
+    from ..usage.pseudonym import read_keys
 
     progress = Progress()
     keys = read_keys(pseudonyms) if pseudonyms else None
@@ -164,7 +166,24 @@ def info(store: o.StoreUrl, as_json: o.AsJson = False) -> None:
     """Show what is in a store."""
     with open_store(store) as opened:
         contents = opened.info()
-    emit([contents], rendered("store_info", info=contents, counted=COUNTED), as_json=as_json)
+    emit([contents], _info_lines(contents), as_json=as_json)
+
+
+def _info_lines(contents: Info) -> Iterator[str]:
+    """What is in a store, in words; not by a template, since reading those takes longer than all else."""
+    size = f"{contents.bytes / 1e6:,.1f} MB, " if contents.bytes else ""
+    yield f"{clean(contents.store)}: {size}schema {contents.schema}"
+    nouns = {"runner_states": "engine state", "readings": "measured reading"}
+    for name in COUNTED:
+        yield f"  {plural(getattr(contents, name), nouns.get(name, name.removesuffix('s')))}"
+    if contents.first_at and contents.last_at:
+        yield f"  from {stamp(contents.first_at)} to {stamp(contents.last_at)} UTC"
+    for source in contents.sources:
+        yield f"  source {clean(source.name)}{'' if source.timed else ', without times'}"
+    for staged in contents.unfinished_imports:
+        yield f"  unfinished import: {plural(staged, 'staged event')}"
+    if contents.last_sweep:
+        yield f"  last swept as of {stamp(contents.last_sweep)} UTC"
 
 
 # --- export ---------------------------------------------------------------------------------

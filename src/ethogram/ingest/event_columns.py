@@ -300,7 +300,7 @@ class EventColumns(EventSequence):
     def mapped(
         self, change: Callable[[Event], Event], rows_about: RowsAbout, at_once: ReadAtOnce | None = None
     ) -> EventSequence:
-        added = None if at_once is None or self.measured else at_once(self, self.readings)
+        added = None if at_once is None or self.measured else at_once(self, self.fields, self.readings)
         if added is not None:
             readings: dict[str, Readings] = {
                 name: list(values) if str in set(map(type, values)) else np.array(values, np.float64)

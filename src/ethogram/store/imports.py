@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from hashlib import blake2b
+from itertools import count
 from typing import Any, NamedTuple
 
 import msgspec
@@ -34,38 +35,70 @@ ID, CONTENT, AT, SEQ, TIMED = (
 """Where a row by `row_of` has the fields of its event."""
 Known = dict[tuple[str, str], tuple[bytes, str]]
 """(source, id) to content and position."""
+READING = ("event", "signal", "number", "text", "scorer", "width")
 
 
-class NewEvent(NamedTuple):
-    """An event to store: its row by `row_of`, and readings that were measured before its text is dropped."""
+class Piece(NamedTuple):
+    """Events to store, by column: so there are few objects, however many events.
 
-    row: Row
-    measured: Sequence[Sequence[Any]]
+    `columns` are those of rows by `row_of`, `measured` the readings that were measured before texts are
+    dropped, with the place of their event in the piece first.
+    """
+
+    columns: list[list[Any]]
+    measured: list[list[Any]]
+
+    @classmethod
+    def of(cls, rows: Sequence[Row], readings: Sequence[Row]) -> Piece:
+        """A piece of rows by `row_of`, and of readings with the place of their row first."""
+        columns = list(map(list, zip(*rows, strict=True))) or [[] for _ in range(5 + len(EVENT_FIELDS))]
+        return cls(columns, list(map(list, zip(*readings, strict=True))) or [[] for _ in READING])
+
+    def __len__(self) -> int:
+        return len(self.columns[0])
+
+    @property
+    def keys(self) -> Iterator[tuple[str, str]]:
+        """The source and id of each event."""
+        return zip(self.columns[1], self.columns[ID], strict=True)
+
+    def row(self, place: int) -> Row:
+        """One of the rows."""
+        return tuple(column[place] for column in self.columns)
+
+    def without(self, places: set[int]) -> Piece:
+        """The piece without some of its events."""
+        stay = [place for place in range(len(self)) if place not in places]
+        new = {place: number for number, place in enumerate(stay)}
+        readings = [number for number, place in enumerate(self.measured[0]) if place in new]
+        measured = [[column[number] for number in readings] for column in self.measured]
+        measured[0] = [new[place] for place in measured[0]]
+        return Piece([[column[place] for place in stay] for column in self.columns], measured)
 
 
 class _Counts:
     """What new events add to the subjects and sources."""
 
-    def __init__(self) -> None:
+    def __init__(self, first: int, piece: Piece, left_out: set[int]) -> None:
         self.subjects: dict[Who, list[int]] = {}
         self.next_seq: dict[str, int] = {}
-
-    def add(self, key: int, row: Row) -> None:
-        """Count the event of a row under a key; keys grow."""
-        _, source, subject, *_ = row
-        at, seq = row[AT], row[SEQ]
-        entry = self.subjects.get((source, subject))
-        if entry is None:
-            self.subjects[source, subject] = [1, at, at, key]
-        else:
-            entry[0] += 1
-            if at < entry[1]:
-                entry[1] = at
-            if at > entry[2]:
-                entry[2] = at
-            entry[3] = key
-        if seq < LATEST_SEQ and seq >= self.next_seq.get(source, 0):
-            self.next_seq[source] = seq + 1
+        columns = piece.columns
+        rows = zip(count(first), columns[1], columns[2], columns[AT], columns[SEQ])
+        for key, source, subject, at, seq in rows:
+            if left_out and key - first in left_out:
+                continue
+            entry = self.subjects.get((source, subject))
+            if entry is None:
+                self.subjects[source, subject] = [1, at, at, key]
+            else:
+                entry[0] += 1
+                if at < entry[1]:
+                    entry[1] = at
+                elif at > entry[2]:
+                    entry[2] = at
+                entry[3] = key  # keys grow
+            if seq < LATEST_SEQ and seq >= self.next_seq.get(source, 0):
+                self.next_seq[source] = seq + 1
 
 
 class Imports(RowStore):
@@ -99,10 +132,10 @@ class Imports(RowStore):
         new, repeated, clashes = compare_rows(rows, {})
         if clashes:
             raise Clashes(clashes)
-        chosen = [_new_event(rows[place], batch[place]) for place in new]
+        piece = _piece(rows, batch, new)
 
         def work() -> Added:
-            done = _Adding(self).add(chosen)
+            done = _Adding(self).add(piece)
             if done.clashes:
                 raise Clashes(done.clashes[:MAX_CLASHES])
             _save_kinds(self, kinds or {})
@@ -155,7 +188,8 @@ class Imports(RowStore):
             new, repeated, clashes = compare_rows(rows, known)
             if clashes and not skip_clashes:
                 raise Clashes(clashes)
-            self._write_pieces(of.number, [(_new_event(rows[i], batch[i]), hashes[i]) for i in new])
+            for some in in_pieces(new, PIECE):
+                self._write_piece(of.number, _piece(rows, batch, some), [hashes[i] for i in some])
             row = (of.number, key, begun, staged + len(new), before + repeated, encode(dict(state)))
             self.write("imports", [row])
             done = Import(of.number, key, row[3], row[4], state)
@@ -174,28 +208,27 @@ class Imports(RowStore):
         pieces = self.rows("staged", [("import", "=", number)], columns=("keys",))
         return StagedKeys.decode([bytes(keys) for (keys,) in pieces])
 
-    def _write_pieces(self, number: int, events: Sequence[tuple[NewEvent, bytes]]) -> None:
+    def _write_piece(self, number: int, piece: Piece, hashes: Sequence[bytes]) -> None:
         last = self.rows("staged", [("import", "=", number)], columns=("n", "events"), order=("-n",), limit=1)
         n = next((n + max(1, size) for n, size in last), 1)
-        for piece in in_pieces(events, PIECE):
-            hashes = b"".join(own for _, own in piece)
-            data = encode_piece([event for event, _ in piece])
-            self.write("staged", [(number, n, len(piece), hashes, data)])
-            n += len(piece)
+        self.write("staged", [(number, n, len(piece), b"".join(hashes), encode_piece(piece))])
 
     @atomic
     def staged_untimed(self, of: Import, source: str, *, drop: bool) -> tuple[int, list[Place]]:
         """Count staged events of a source without a time, and list the first 50; `drop` removes them."""
-        places: list[Place] = []
-        for n, events in _pieces(self, of.number):
-            stay = [item for item in events if item.row[1] != source or item.row[TIMED]]
-            if len(stay) == len(events):
-                continue
-            places += [(item.row[3], item.row[4]) for item in events if item not in stay]
-            if drop:
-                hashes = b"".join(_hash(item.row[1], item.row[ID]) for item in stay)
-                self.write("staged", [(of.number, n, len(stay), hashes, encode_piece(stay))])
-        return len(places), sorted(places)[:50]
+        found: list[Place] = []
+        for n, piece in _pieces(self, of.number):
+            columns = piece.columns
+            gone = {
+                place
+                for place, (name, is_timed) in enumerate(zip(columns[1], columns[TIMED], strict=True))
+                if name == source and not is_timed
+            }
+            found += [(columns[3][place], columns[4][place]) for place in gone]
+            if drop and gone:
+                left = piece.without(gone)
+                self.write("staged", [(of.number, n, len(left), hashes_of(left), encode_piece(left))])
+        return len(found), sorted(found)[:50]
 
     def finish_import(
         self,
@@ -241,16 +274,16 @@ class Imports(RowStore):
     def _move_pieces(self, number: int, *, skip_clashes: bool) -> Added:
         """Add the events of all pieces; Clashes, unless skipped, of which the first are listed."""
         adding, done = _Adding(self), Added(0, 0)
-        for _, events in _pieces(self, number):
-            done = _sum(done, adding.add(events))
+        for _, piece in _pieces(self, number):
+            done = _sum(done, adding.add(piece))
         if done.clashes and not skip_clashes:
             raise Clashes(done.clashes[:MAX_CLASHES])
         return done
 
     def _move_piece(self, number: int) -> Added | None:
         """Add the events of the first piece, which was checked; None where none is left."""
-        for n, events in _pieces(self, number, limit=1):
-            done = _Adding(self).add(events)
+        for n, piece in _pieces(self, number, limit=1):
+            done = _Adding(self).add(piece)
             self.delete("staged", [("import", "=", number), ("n", "=", n)])
             return done
         return None
@@ -259,13 +292,12 @@ class Imports(RowStore):
         """Raise BadEvents or Clashes where staged events cannot be added."""
         adding = _Adding(self)
         clashes: list[Clash] = []
-        for _, events in _pieces(self, number):
-            adding.check_sources(events)
+        for _, piece in _pieces(self, number):
+            adding.check_sources(piece)
             if not skip_clashes and len(clashes) < MAX_CLASHES:
-                known = adding.known(events)
-                clashes += adding.compare([item for item in events if (item.row[1], item.row[ID]) in known])[
-                    1
-                ]
+                known = adding.known(piece.keys)
+                there = [place for place, key in enumerate(piece.keys) if key in known]
+                clashes += adding.compare(piece, there)[1]
         if clashes:
             raise Clashes(clashes[:MAX_CLASHES])
 
@@ -277,7 +309,7 @@ class Imports(RowStore):
     def known_files(self, options: str) -> dict[str, int]:
         """Hashes of files imported under these options, with their numbers of events."""
         rows = self.rows("files", [("options", "=", options)], columns=("hash", "events"))
-        return dict(tuple(row) for row in rows)  # type: ignore[misc]
+        return dict(tuple(row) for row in rows)
 
 
 class _Adding:
@@ -287,55 +319,50 @@ class _Adding:
         self._store = store
         self._made: dict[str, int] = {}
 
-    def add(self, events: Sequence[NewEvent]) -> Added:
+    def add(self, piece: Piece) -> Added:
         """Add events, and return how many are new, how many were there, and clashes with those."""
-        if not events:
+        if not len(piece):
             return Added(0, 0)
-        self.check_sources(events, make=True)
-        store, first = self._store, last_key(self._store) + 1
-        before = _subject_rows(store, {(item.row[1], item.row[2]) for item in events})
-        counts = _Counts()
-        for key, item in enumerate(events, first):
-            counts.add(key, item.row)
+        self.check_sources(piece, make=True)
+        store, first, columns = self._store, last_key(self._store) + 1, piece.columns
+        counts = _Counts(first, piece, set())
+        before = _subject_rows(store, counts.subjects)
         self._write_subjects(before, counts)
-        known = store.append([(key, *item.row[1:3], *item.row[5:]) for key, item in enumerate(events, first)])
-        again: list[NewEvent] = []
+        keys = range(first, first + len(piece))
+        known = store.append(list(zip(keys, *columns[1:3], *columns[5:], strict=True)))
+        again: list[int] = []
         clashes: list[Clash] = []
+        measured = piece.measured
         if known:
-            again, clashes = self.compare([events[place] for place in known])
-            left_out = set(known)
-            fewer = _Counts()
-            for place, item in enumerate(events):
-                if place not in left_out:
-                    fewer.add(first + place, item.row)
-            self._write_subjects(before, fewer)
-            for who in counts.subjects.keys() - fewer.subjects.keys():
-                if who in before:
-                    store.write("subjects", [before[who]])
-                else:
-                    store.delete("subjects", [("source", "=", who[0]), ("name", "=", who[1])])
-            counts = fewer
+            again, clashes = self.compare(piece, known)
+            measured = piece.without(set(known)).measured
+            counts = self._count_again(before, counts, _Counts(first, piece, set(known)))
+            stay = [key for place, key in enumerate(keys) if place not in set(known)]
+            measured = [[stay[place] for place in measured[0]], *measured[1:]]
         else:
-            left_out = set()
-        store.write(
-            "readings",
-            [
-                (first + place, *reading)
-                for place, item in enumerate(events)
-                if item.measured and place not in left_out
-                for reading in item.measured
-            ],
-        )
+            measured = [[first + place for place in measured[0]], *measured[1:]]
+        if measured[0]:
+            store.write("readings", zip(*measured, strict=True))
         self._write_sources(counts)
-        set_meta(store, LAST_KEY, first + len(events) - 1)
-        lines = tuple(item.row[4] for item in again)
-        return Added(len(events) - len(known), len(again), tuple(clashes), lines)
+        set_meta(store, LAST_KEY, keys[-1])
+        lines = tuple(columns[4][place] for place in again)
+        return Added(len(piece) - len(known), len(again), tuple(clashes), lines)
 
-    def check_sources(self, events: Iterable[NewEvent], *, make: bool = False) -> None:
+    def _count_again(self, before: Mapping[Who, Row], counted: _Counts, counts: _Counts) -> _Counts:
+        """Write the subjects of fewer events than were counted at first."""
+        self._write_subjects(before, counts)
+        for who in counted.subjects.keys() - counts.subjects.keys():
+            if who in before:
+                self._store.write("subjects", [before[who]])
+            else:
+                self._store.delete("subjects", [("source", "=", who[0]), ("name", "=", who[1])])
+        return counts
+
+    def check_sources(self, piece: Piece, *, make: bool = False) -> None:
         """BadEvents where a source has times and none; `make` makes those that are new."""
         times: dict[str, set[int]] = {}
-        for item in events:
-            times.setdefault(item.row[1], set()).add(item.row[TIMED])
+        for name, is_timed in set(zip(piece.columns[1], piece.columns[TIMED], strict=True)):
+            times.setdefault(name, set()).add(is_timed)
         stored = self._store.rows("sources", [("name", "in", list(times))], columns=("name", "timed"))
         known = {name: timed for name, timed in stored if name not in self._made}
         faults = []
@@ -349,52 +376,52 @@ class _Adding:
         if faults:
             raise BadEvents(faults)
 
-    def known(self, events: Sequence[NewEvent]) -> dict[tuple[str, str], bytes]:
+    def known(self, keys: Iterable[tuple[str, str]]) -> dict[tuple[str, str], bytes]:
         """The contents of the events that the store has, by source and id."""
-        ids = {(item.row[1], item.row[ID]) for item in events}
         return {
             (source, name): bytes(content)
-            for source, names in by_source(ids)
+            for source, names in by_source(keys)
             for name, content in self._store.rows(
                 "events", [("source", "=", source), ("id", "in", names)], columns=("id", "content")
             )
         }
 
-    def compare(self, events: Sequence[NewEvent]) -> tuple[list[NewEvent], list[Clash]]:
-        """Of events whose ids the store has, those that are the same, and clashes."""
-        known = self.known(events)
-        again: list[NewEvent] = []
+    def compare(self, piece: Piece, places: Sequence[int]) -> tuple[list[int], list[Clash]]:
+        """Of events whose ids the store has, the places of those that are the same, and clashes."""
+        rows = [piece.row(place) for place in places]
+        known = self.known((row[1], row[ID]) for row in rows)
+        again: list[int] = []
         clashes: list[Clash] = []
-        for item in events:
-            clash = None
-            if known[item.row[1], item.row[ID]] != item.row[CONTENT]:
-                clash = self._clash(item)
+        for place, row in zip(places, rows, strict=True):
+            clash = None if known[row[1], row[ID]] == row[CONTENT] else self._clash(row)
             if clash is None:
-                again.append(item)
+                again.append(place)
             else:
                 clashes.append(clash)
         return again, clashes
 
-    def _clash(self, item: NewEvent) -> Clash | None:
+    def _clash(self, row: Row) -> Clash | None:
         """The clash with an event of the store; None where the new event is the same without its text.
 
         So an export without texts can be imported again.
         """
-        where = [("source", "=", item.row[1]), ("id", "=", item.row[ID])]
-        ((key, source, subject, *row),) = self._store.rows("events", where)
-        bare = tuple(None if name == "text" else value for name, value in zip(EVENT_FIELDS, row, strict=True))
+        where = [("source", "=", row[1]), ("id", "=", row[ID])]
+        ((key, source, subject, *stored),) = self._store.rows("events", where)
+        bare = tuple(
+            None if name == "text" else value for name, value in zip(EVENT_FIELDS, stored, strict=True)
+        )
         for measured in ((), measured_readings(self._store, [key]).get(key, ())):
             event = event_of(source, subject, bare, measured)
-            if event_values(event, keep_text=False)[1] == item.row[CONTENT]:
+            if event_values(event, keep_text=False)[1] == row[CONTENT]:
                 return None
-        return Clash(event.id, item.row[3], item.row[4], where_in_store(event))
+        return Clash(event.id, row[3], row[4], where_in_store(event))
 
     def _write_subjects(self, before: Mapping[Who, Row], counts: _Counts) -> None:
         rows = []
-        for (source, name), (count, low, high, changed) in counts.subjects.items():
+        for (source, name), (events, low, high, changed) in counts.subjects.items():
             if (row := before.get((source, name))) is not None:
-                count, low, high = row[2] + count, min(row[3], low), max(row[4], high)
-            rows.append((source, name, count, low, high, changed))
+                events, low, high = row[2] + events, min(row[3], low), max(row[4], high)
+            rows.append((source, name, events, low, high, changed))
         self._store.write("subjects", rows)
 
     def _write_sources(self, counts: _Counts) -> None:
@@ -436,28 +463,39 @@ def _sum(done: Added, step: Added) -> Added:
 # --- staged pieces --------------------------------------------------------------------------
 
 
-def _new_event(row: Row, item: Staged) -> NewEvent:
-    return NewEvent(row, [reading_values(reading) for reading in item.measured] if item.measured else ())
+def _piece(rows: Sequence[Row], batch: Sequence[Staged], places: Sequence[int]) -> Piece:
+    """Some of the rows of a batch, with what was measured."""
+    readings = [
+        (number, *reading_values(reading))
+        for number, place in enumerate(places)
+        for reading in batch[place].measured
+    ]
+    return Piece.of([rows[place] for place in places], readings)
 
 
-_PIECE = msgspec.msgpack.Decoder(list[tuple[tuple[Any, ...], list[Any]]])
-
-
-def encode_piece(events: Sequence[NewEvent]) -> bytes:
+def encode_piece(piece: Piece) -> bytes:
     """Events as they are staged."""
-    return msgspec.msgpack.encode(events)
+    return msgspec.msgpack.encode(piece)
 
 
-def decode_piece(data: bytes) -> list[NewEvent]:
+_PIECE = msgspec.msgpack.Decoder(tuple[list[list[Any]], list[list[Any]]])
+
+
+def decode_piece(data: bytes) -> Piece:
     """The events of a staged piece."""
-    return [NewEvent(row, measured) for row, measured in _PIECE.decode(data)]
+    return Piece(*_PIECE.decode(data))
 
 
 def _hash(source: str, name: str) -> bytes:
     return blake2b(f"{source}\0{name}".encode("utf-8", "surrogatepass"), digest_size=8).digest()
 
 
-def _pieces(store: RowStore, number: int, limit: int | None = None) -> Iterator[tuple[int, list[NewEvent]]]:
+def hashes_of(piece: Piece) -> bytes:
+    """Eight bytes for each event of a piece."""
+    return b"".join(_hash(*key) for key in piece.keys)
+
+
+def _pieces(store: RowStore, number: int, limit: int | None = None) -> Iterator[tuple[int, Piece]]:
     """The numbers and events of what is staged, one piece in memory at a time."""
     numbers = store.rows("staged", [("import", "=", number)], columns=("n",), order=("n",), limit=limit)
     for (n,) in list(numbers):
@@ -469,11 +507,11 @@ def _pieces(store: RowStore, number: int, limit: int | None = None) -> Iterator[
 def _staged_before(store: RowStore, number: int, hashes: set[bytes]) -> Known:
     """The staged events that may have one of these hashes."""
     known: Known = {}
-    for _, events in _pieces(store, number):
-        for item in events:
-            if _hash(item.row[1], item.row[ID]) in hashes:
-                place = f"at {item.row[3]}:{item.row[4]}"
-                known[item.row[1], item.row[ID]] = (item.row[CONTENT], place)
+    for _, piece in _pieces(store, number):
+        for place, key in enumerate(piece.keys):
+            if _hash(*key) in hashes:
+                row = piece.row(place)
+                known[key] = (row[CONTENT], f"at {row[3]}:{row[4]}")
     return known
 
 

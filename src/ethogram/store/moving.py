@@ -48,17 +48,18 @@ class Moves(RowStore):
         def everything() -> None:
             begin()
             for name, batch in rows:
-                self._add_rows(name, batch)
+                self.load_rows(name, batch)
 
         if self.max_events is None:
             self.transact(everything)
         else:
             self.transact(begin)
             for name, batch in rows:
-                self.transact(partial(self._add_rows, name, batch))
+                self.transact(partial(self.load_rows, name, batch))
         self.settle()
 
-    def _add_rows(self, kind: str, rows: Sequence[Row]) -> None:
+    def load_rows(self, kind: str, rows: Sequence[Row]) -> None:
+        """Add rows that another store gave."""
         if kind == "events":
             self.append(rows)
         else:

@@ -74,8 +74,7 @@ class Neo4jStore(Schema, GraphRows, Store):
             self.copy_token = token
             try:
                 self._empty()
-                for kind, batch in rows:
-                    self.load_rows(kind, batch)
+                super().load(rows)
             except BaseException:
                 with suppress(EthogramError):
                     self._empty()

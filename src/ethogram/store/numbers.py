@@ -22,9 +22,9 @@ def set_meta(store: RowStore, name: str, value: int) -> None:
     store.write("meta", [(name, value)])
 
 
-def last_key(store: RowStore) -> int:
+def last_key(view: Reader) -> int:
     """The highest number of an event so far; none is given again, even after a purge."""
-    return max(highest(store, "events", "key") or 0, get_meta(store, LAST_KEY) or 0)
+    return max(highest(view, "events", "key") or 0, get_meta(view, LAST_KEY) or 0)
 
 
 def next_numbers(store: RowStore, kind: str, count: int = 1) -> range:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from hashlib import blake2b
 from typing import Any, NamedTuple
@@ -15,6 +15,7 @@ from . import store
 from .kinds import Row
 from .moving import VERSION
 from .numbers import get_meta, set_meta
+from .old_staging import LAST_VERSION, take_staged
 from .pool import Pool
 from .schema import SCHEMA
 from .sql import SqlStore
@@ -113,9 +114,11 @@ class PostgresStore(SqlStore):
                     )
             elif version > SCHEMA.version:
                 raise self._newer(version)
+            staged = take_staged(raw) if version and version <= LAST_VERSION else []
             for step in SCHEMA.steps[version or 0 :]:
                 for statement in in_postgres(step):
                     raw.execute(statement)
+            self.write("staged", staged)
             set_meta(self, VERSION, SCHEMA.version)
 
     def _version(self) -> int | None:
@@ -177,7 +180,7 @@ class PostgresStore(SqlStore):
     def is_sound(self, raw: Any) -> bool:
         return not raw.closed and raw.info.transaction_status == _driver().pq.TransactionStatus.IDLE
 
-    def insert_new(self, raw: Any, events: Sequence[Row], rows: Sequence[Row]) -> list[int]:
+    def insert_new(self, raw: Any, events: Sequence[Row], rows: Iterable[Row]) -> list[int]:
         known = self.known(raw, events)
         here = [place for place, event in enumerate(events) if (event[1], event[3]) in known]
         left_out = set(here)

@@ -155,7 +155,6 @@ TEXTS = "CREATE INDEX events_with_text ON events (at_us) WHERE text IS NOT NULL;
 PIECES = """
 DROP TABLE staged_readings;
 DROP TABLE staged;
-DELETE FROM imports;
 CREATE TABLE staged (
   import INTEGER NOT NULL, n INTEGER NOT NULL, events INTEGER NOT NULL, keys BLOB NOT NULL,
   data BLOB NOT NULL,
@@ -164,7 +163,7 @@ CREATE TABLE staged (
 INSERT INTO meta (name, value) SELECT 'last_changes', seq FROM sqlite_sequence WHERE name = 'changes';
 INSERT INTO meta (name, value) SELECT 'last_imports', seq FROM sqlite_sequence WHERE name = 'imports';
 """
-"""Events are staged in pieces, and rows numbered by `meta`. An import that was not finished begins anew."""
+"""Events are staged in pieces (old_staging.py makes them of what was staged), and rows numbered by `meta`."""
 WATERMARKS = """
 ALTER TABLE sweeps ADD COLUMN changed INTEGER;
 ALTER TABLE sweeps ADD COLUMN min_events INTEGER;

@@ -234,10 +234,9 @@ class SqlStore(Store):
 
     def write(self, kind: str, rows: Iterable[Row]) -> None:
         with self.writing() as raw:
-            if new := self._numbered(raw, kind, list(rows)):
-                if kind == "events":
-                    self.drop_blocks(raw)
-                raw.cursor().executemany(statements.put(self.dialect, kind), new)
+            if kind == "events":
+                self.drop_blocks(raw)
+            raw.cursor().executemany(statements.put(self.dialect, kind), self._numbered(raw, kind, rows))
 
     def append(self, events: Sequence[Row]) -> list[int]:
         if not events:
@@ -247,7 +246,7 @@ class SqlStore(Store):
             return self.insert_new(raw, events, rows)
 
     @abstractmethod
-    def insert_new(self, raw: Any, events: Sequence[Row], rows: Sequence[Row]) -> list[int]:
+    def insert_new(self, raw: Any, events: Sequence[Row], rows: Iterable[Row]) -> list[int]:
         """Insert rows of the table of events, and return the positions of those that are there."""
 
     def known(self, raw: Any, events: Sequence[Row]) -> dict[tuple[str, str], int]:
@@ -293,21 +292,20 @@ class SqlStore(Store):
 
     # --- names and their numbers ------------------------------------------------------------
 
-    def _numbered(self, raw: Any, kind: str, rows: Sequence[Row]) -> list[Row]:
+    def _numbered(self, raw: Any, kind: str, rows: Iterable[Row]) -> Iterable[Row]:
         """Rows as the tables have them, with numbers in place of the names of sources and subjects."""
+        if kind not in statements.NAMES:
+            return rows
+        own = list(rows)
         if kind == "subjects":
-            sources = self.source_keys(raw, {row[0] for row in rows})
-            return [(sources[row[0]], *row[1:]) for row in rows]
+            sources = self.source_keys(raw, {row[0] for row in own})
+            return ((sources[row[0]], *row[1:]) for row in own)
         if kind == "events":
-            sources, subjects = self._keys(raw, {(row[1], row[2]) for row in rows})
-            return [(row[0], sources[row[1]], subjects[row[1], row[2]], *row[3:]) for row in rows]
-        if kind == "swept":
-            _, subjects = self._keys(raw, {(row[1], row[2]) for row in rows})
-            # Who was purged meanwhile needs no mark.
-            return [
-                (row[0], subjects[row[1], row[2]], *row[3:]) for row in rows if (row[1], row[2]) in subjects
-            ]
-        return list(rows)
+            sources, subjects = self._keys(raw, {(row[1], row[2]) for row in own})
+            return ((row[0], sources[row[1]], subjects[row[1], row[2]], *row[3:]) for row in own)
+        _, subjects = self._keys(raw, {(row[1], row[2]) for row in own})
+        # Who was purged meanwhile needs no mark.
+        return ((row[0], subjects[row[1], row[2]], *row[3:]) for row in own if (row[1], row[2]) in subjects)
 
     def source_keys(self, raw: Any, names: Iterable[str]) -> dict[str, int]:
         """The numbers of sources."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ from ..errors import BadUsage
 from ..files import sqlite
 from . import statements, store
 from .kinds import Row
+from .old_staging import LAST_VERSION, take_staged
 from .pool import Pool
 from .schema import SCHEMA
 from .sql import SqlStore
@@ -74,8 +75,11 @@ class SQLiteStore(SqlStore):
         self.pool = Pool(self.url, self._connect, self.most_connections)
         try:
             with self.writing() as raw:
+                (version,) = raw.execute("PRAGMA user_version").fetchone()
+                staged = take_staged(raw) if 0 < version <= LAST_VERSION else []
                 sqlite.upgrade(raw, SCHEMA, self.url)
                 sqlite.check_columns(raw, SCHEMA)
+                self.write("staged", staged)
         except BaseException:
             # So that no log is left beside a file that is not used.
             self.close()
@@ -111,13 +115,13 @@ class SQLiteStore(SqlStore):
             return not raw.in_transaction
         return False
 
-    def insert_new(self, raw: Any, events: Sequence[Row], rows: Sequence[Row]) -> list[int]:
+    def insert_new(self, raw: Any, events: Sequence[Row], rows: Iterable[Row]) -> list[int]:
         # Where indexes do not fit, each row reads and writes pages of its own. 64 bytes for a row.
-        self._appended += len(rows)
+        self._appended += len(events)
         if self._appended // 16 > CACHE:
             raw.execute(f"PRAGMA cache_size = -{min(MOST_CACHE, self._appended // 16)}")
         added = raw.executemany(INSERT, rows).rowcount
-        if added == len(rows):
+        if added == len(events):
             return []
         known = self.known(raw, events)
         return [place for place, event in enumerate(events) if known[event[1], event[3]] != event[0]]

@@ -229,8 +229,8 @@ class _Look:
                     for _, thread, *_ in self._view.groups("events", ("source", "thread"), where):
                         threads.setdefault(source, set()).add(thread)
         found: dict[Who, Row] = {}
-        for source, names in threads.items():
-            for piece in in_pieces(sorted(names)):
+        for source, own_threads in threads.items():
+            for piece in in_pieces(sorted(own_threads)):
                 where = [("source", "=", source), ("thread", "in", list(piece))]
                 mates = self._view.groups("events", ("source", "subject"), where)
                 for own, some in by_source((source, name) for _, name, *_ in mates):

@@ -68,7 +68,7 @@ class Verdicts(RowStore):
     def settled_verdicts(self) -> dict[str, str]:
         """The joint verdict on detections whose verdicts were counted and removed, by their ids."""
         rows = self.rows("settled", [("detection", "!=", "")], columns=("detection", "verdict"))
-        return dict(tuple(row) for row in rows)  # type: ignore[misc]
+        return dict(tuple(row) for row in rows)
 
     def has_verdicts(self) -> bool:
         """Whether there are verdicts or counts of removed ones."""

@@ -145,7 +145,7 @@ def _check_orders(store: Store) -> None:
 def _check_groups(store: Store) -> None:
     """Groups have the distinct values, with how many there are, the lowest and the highest."""
     _write_events(store)
-    groups = {
+    groups: dict[tuple[str, ...], list[Row]] = {
         ("source", "subject"): [("s", "ann", 3, 0, 5), ("s", "bo", 1, 9, 9), ("t", "ann", 1, 1, 1)],
         ("subject",): [("ann", 4, 0, 5), ("bo", 1, 9, 9)],
         ("target", "kind"): [("bo", "event", 2, 0, 5)],
@@ -227,7 +227,7 @@ def _check_rules(store: Store) -> None:
 
 def _sample(kind: str, number: int) -> Row:
     """A row of a kind; those of other numbers have other keys."""
-    values = []
+    values: list[Any] = []
     for name, of in KINDS[kind].columns.items():
         if name in KINDS[kind].optional and number == 1 and not (kind == "readings" and name == "number"):
             values.append(None)

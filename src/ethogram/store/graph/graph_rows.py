@@ -13,8 +13,8 @@ from ..row_store import Reader, RowStore, Where, in_pieces
 from .connection import STEP, Graph, Transaction
 from .messages import (
     BATCH,
-    Added,
-    Message,
+    AddedReading,
+    StoredMessage,
     create_messages,
     delete_messages,
     known_positions,
@@ -23,7 +23,7 @@ from .messages import (
 from .queries import (
     LABELS_OF_KINDS,
     PLACES,
-    Match,
+    CypherQuery,
     count_rows,
     match_rows,
     readers_of,
@@ -75,7 +75,7 @@ class GraphReader(Reader):
         ((count,),) = self.stream(query.text, **query.values)
         return int(count)
 
-    def _read(self, kind: str, columns: Sequence[str], query: Match) -> Iterator[Row]:
+    def _read(self, kind: str, columns: Sequence[str], query: CypherQuery) -> Iterator[Row]:
         readers = readers_of(KINDS[kind], columns)
         for record in self.stream(query.text, **query.values):
             values = record.values()
@@ -110,7 +110,7 @@ class GraphRows(Graph, GraphReader, RowStore):
             skipped = set(known)
             # Held back until the next query: readings that are added to them are part of the same messages.
             tx.hold(
-                {row[0]: Message(row) for place, row in enumerate(events) if place not in skipped},
+                {row[0]: StoredMessage(row) for place, row in enumerate(events) if place not in skipped},
                 lambda held: create_messages(tx, held.values()),
             )
             return known
@@ -137,14 +137,17 @@ class GraphRows(Graph, GraphReader, RowStore):
     # --- events and their readings ----------------------------------------------------------
 
     def _write_events(self, tx: Transaction, rows: Sequence[Row]) -> None:
-        added = self._added(row[0] for row in rows)
-        replace_messages(tx, [Message(row, added.get(row[0], ())) for row in rows])
+        keys = [row[0] for row in rows]
+        known = {key for (key,) in self.rows("events", [("key", "in", keys)], columns=("key",))}
+        added = self._added(known)
+        create_messages(tx, [StoredMessage(row) for row in rows if row[0] not in known])
+        replace_messages(tx, [StoredMessage(row, added.get(row[0], ())) for row in rows if row[0] in known])
 
     def _write_readings(self, tx: Transaction, rows: Sequence[Row]) -> None:
-        new: dict[int, list[Added]] = {}
+        new: dict[int, list[AddedReading]] = {}
         for event, *reading in rows:
             new.setdefault(event, []).append(tuple(reading))
-        held: dict[int, Message] = tx.held
+        held: dict[int, StoredMessage] = tx.held
         for event in new.keys() & held.keys():
             held[event] = held[event]._replace(added=merged(held[event].added, new.pop(event)))
         if new:
@@ -165,23 +168,23 @@ class GraphRows(Graph, GraphReader, RowStore):
         self._replace_added(tx, left)
         return len(gone)
 
-    def _added(self, events: Iterable[int]) -> dict[int, list[Added]]:
+    def _added(self, events: Iterable[int]) -> dict[int, list[AddedReading]]:
         """The readings that were added to events, by the key of each."""
-        added: dict[int, list[Added]] = {}
+        added: dict[int, list[AddedReading]] = {}
         for event, *reading in self.rows("readings", [("event", "in", list(events))]):
             added.setdefault(event, []).append(tuple(reading))
         return added
 
-    def _replace_added(self, tx: Transaction, added: Mapping[int, Sequence[Added]]) -> None:
+    def _replace_added(self, tx: Transaction, added: Mapping[int, Sequence[AddedReading]]) -> None:
         for piece in in_pieces(list(added), BATCH):
             rows = self.rows("events", [("key", "in", piece)])
-            replace_messages(tx, [Message(row, added[row[0]]) for row in rows])
+            replace_messages(tx, [StoredMessage(row, added[row[0]]) for row in rows])
 
 
 _KEY = KINDS["readings"].key
 
 
-def merged(old: Iterable[Added], new: Iterable[Added]) -> list[Added]:
+def merged(old: Iterable[AddedReading], new: Iterable[AddedReading]) -> list[AddedReading]:
     """Readings of an event, one for each signal and scorer; new ones replace old ones."""
     return list({(item[0], item[3]): item for item in (*old, *new)}.values())
 
@@ -207,8 +210,8 @@ def exhibit(tx: Transaction, rows: Sequence[Row]) -> None:
         pattern = values.pop("pattern")
         values["episode"] = values.pop("state")
         values["detected_at"] = moment(values["detected_us"])
-        values["start_eval_id"], values["end_eval_id"] = record["first_event"], record["last_event"]
-        values["eval_count"] = record["count"]
+        values["start_eval_id"], values["end_eval_id"] = record.get("first_event"), record.get("last_event")
+        values["eval_count"] = record.get("count")
         found[values["id"]] = [pattern, values]
     for piece in in_pieces(list(found.values()), BATCH):
         moved = tx.value(_MOVED, rows=piece)
@@ -217,7 +220,7 @@ def exhibit(tx: Transaction, rows: Sequence[Row]) -> None:
             tx.run(_UNUSED)
 
 
-def delete_subjects(tx: Transaction, query: Match) -> int:
+def delete_subjects(tx: Transaction, query: CypherQuery) -> int:
     """Remove subjects; those that have detections stay, without events."""
     gone: int = tx.value(f"{query.text} AND NOT {_HAS_ANY} DETACH DELETE n RETURN count(n)", **query.values)
     bare = f"{query.text} SET n.events = 0 REMOVE n.first_us, n.last_us, n.changed RETURN count(n)"

@@ -17,15 +17,15 @@ BATCH = 1000
 """Events in one query."""
 COLUMNS = KINDS["events"].names
 Who = tuple[str, str]
-Added = tuple[str, float | None, str | None, str, int | None]
+AddedReading = tuple[str, float | None, str | None, str, int | None]
 """A reading that was added to an event: the columns ADDED."""
 
 
-class Message(NamedTuple):
+class StoredMessage(NamedTuple):
     """A row of `events`, and the readings that were added to it."""
 
     row: Row
-    added: Sequence[Added] = ()
+    added: Sequence[AddedReading] = ()
 
     @property
     def key(self) -> int:
@@ -79,7 +79,7 @@ class Message(NamedTuple):
         return {name: value for name, value in out.items() if value is not None}
 
 
-def added_lists(added: Sequence[Added]) -> dict[str, list[Any]]:
+def added_lists(added: Sequence[AddedReading]) -> dict[str, list[Any]]:
     """The properties of a message with the readings that were added to it; none where there are none."""
     if not added:
         return {}
@@ -100,9 +100,9 @@ def known_positions(tx: Transaction, events: Sequence[Row]) -> list[int]:
     return sorted(position for (position,) in tx.run(find, keys=keys))
 
 
-def create_messages(tx: Transaction, messages: Iterable[Message]) -> None:
+def create_messages(tx: Transaction, messages: Iterable[StoredMessage]) -> None:
     """Make messages of new events, and link them to their subjects, neighbours and indicators."""
-    histories: dict[Who, list[Message]] = {}
+    histories: dict[Who, list[StoredMessage]] = {}
     for message in messages:
         histories.setdefault(message.who, []).append(message)
     lows: dict[Who, int] = {}
@@ -129,7 +129,7 @@ def create_messages(tx: Transaction, messages: Iterable[Message]) -> None:
     link_messages(tx, touched)
 
 
-def replace_messages(tx: Transaction, messages: Sequence[Message]) -> None:
+def replace_messages(tx: Transaction, messages: Sequence[StoredMessage]) -> None:
     """Write messages that are there again, known by their keys."""
     for piece in in_pieces(messages, BATCH):
         tx.run(_REPLACE, rows=[message.properties for message in piece])

@@ -24,7 +24,7 @@ FIRST = -(2**63)
 _OPERATORS = ("=", "<", "<=", ">", ">=")
 
 
-class Place(NamedTuple):
+class KindInGraph(NamedTuple):
     """Where the rows of a kind are.
 
     `match` finds `n`, the node or relationship; `of_subjects` finds those of the Subject node `who`.
@@ -44,11 +44,11 @@ ADDED = ("signal", "number", "text", "scorer", "width")
 """Columns of a reading that was added to an event; lists of its message hold them, one each."""
 _LISTS = {name: f"n.measured_{name}s" for name in ADDED}
 PLACES = {
-    name: Place(f"MATCH (n:{label})") for name, label in LABELS_OF_KINDS.items()
+    name: KindInGraph(f"MATCH (n:{label})") for name, label in LABELS_OF_KINDS.items()
 } | {
-    "subjects": Place("MATCH (n:Subject)", columns={"name": "n.id"}, holds="n.events > 0"),
-    "events": Place("MATCH (n:Message)", of_subjects="MATCH (who)-[:SENT]->(n:Message)"),
-    "readings": Place(
+    "subjects": KindInGraph("MATCH (n:Subject)", columns={"name": "n.id"}, holds="n.events > 0"),
+    "events": KindInGraph("MATCH (n:Message)", of_subjects="MATCH (who)-[:SENT]->(n:Message)"),
+    "readings": KindInGraph(
         "MATCH (n:Message:Measured)",
         columns={
             "event": "n.key",
@@ -62,7 +62,7 @@ PLACES = {
         rows=f"UNWIND range(0, size({_LISTS['signal']}) - 1) AS i WITH n, i",
         outer=frozenset(("event",)),
     ),
-    "detections": Place(
+    "detections": KindInGraph(
         "MATCH ()-[n:EXHIBITS_PATTERN]->(p:Pattern)",
         of_subjects="MATCH (who)-[n:EXHIBITS_PATTERN]->(p:Pattern)",
         columns={"pattern": "p.name", "state": "n.episode"},
@@ -70,7 +70,7 @@ PLACES = {
 }  # fmt: skip
 
 
-class Match(NamedTuple):
+class CypherQuery(NamedTuple):
     """The beginning of a query, which finds the rows of a kind under a condition, and its parameters."""
 
     text: str
@@ -84,7 +84,7 @@ def expression(kind: str, column: str) -> str:
     return PLACES[kind].columns.get(column, f"n.`{column}`")
 
 
-def match_rows(kind: str, where: Where = ()) -> Match:
+def match_rows(kind: str, where: Where = ()) -> CypherQuery:
     """The query for the rows that meet all conditions; `n` is the node or relationship of each."""
     place, values = PLACES[kind], dict[str, Any]()
     begin, left = _start(place, where, values)
@@ -94,7 +94,7 @@ def match_rows(kind: str, where: Where = ()) -> Match:
         is_outer = not place.rows or condition[0] in place.outer
         (outer if is_outer else inner).append(_condition(kind, condition, values))
     parts = [begin, _where(outer), place.rows, _where(inner)]
-    return Match(" ".join(part for part in parts if part), values)
+    return CypherQuery(" ".join(part for part in parts if part), values)
 
 
 def select_rows(
@@ -104,14 +104,14 @@ def select_rows(
     order: Sequence[str] = (),
     limit: int | None = None,
     offset: int = 0,
-) -> Match:
+) -> CypherQuery:
     """The query for these columns of rows."""
     names = {column: expression(kind, column) for column in KINDS[kind].columns}
     text, values = match_rows(kind, [*where, *_in_order(kind, order)])
     # Sorted before the properties are read: they need not all be in the server's memory.
     page = _page(order, names, limit, offset, values)
     shown = ", ".join(names[column] for column in columns)
-    return Match(f"{text} {f'WITH * {page}' if page else ''} RETURN {shown}", values)
+    return CypherQuery(f"{text} {f'WITH * {page}' if page else ''} RETURN {shown}", values)
 
 
 def select_groups(
@@ -124,7 +124,7 @@ def select_groups(
     order: Sequence[str] = (),
     limit: int | None = None,
     offset: int = 0,
-) -> Match:
+) -> CypherQuery:
     """The query for distinct values of columns, their number, and the lowest and highest of others."""
     text, values = match_rows(kind, where)
     names = {column: f"by{n}" for n, column in enumerate(by)}
@@ -136,17 +136,17 @@ def select_groups(
         order or by, names | {name: name for name in ("count", "low", "high")}, limit, offset, values
     )
     shown = ", ".join((*names.values(), "count", "low", "high"))
-    return Match(f"{text} WITH {', '.join(parts)} {page} RETURN {shown}", values)
+    return CypherQuery(f"{text} WITH {', '.join(parts)} {page} RETURN {shown}", values)
 
 
-def count_rows(kind: str, where: Where, by: Sequence[str] = ()) -> Match:
+def count_rows(kind: str, where: Where, by: Sequence[str] = ()) -> CypherQuery:
     """The query for the number of rows, or of distinct values of columns."""
     text, values = match_rows(kind, where)
     if by:
         text += (
             f" WITH DISTINCT {', '.join(f'{expression(kind, name)} AS by{n}' for n, name in enumerate(by))}"
         )
-    return Match(f"{text} RETURN count(*)", values)
+    return CypherQuery(f"{text} RETURN count(*)", values)
 
 
 def readers_of(kind: Kind, columns: Iterable[str]) -> dict[int, Callable[[Any], Any]]:
@@ -172,7 +172,7 @@ def _in_order(kind: str, order: Sequence[str]) -> list[Condition]:
     return [(name, "!=", None) for name in columns if name in outer and name not in KINDS[kind].optional]
 
 
-def _start(place: Place, where: Where, values: dict[str, Any]) -> tuple[str, list[Condition]]:
+def _start(place: KindInGraph, where: Where, values: dict[str, Any]) -> tuple[str, list[Condition]]:
     """How to find the nodes: by their subjects, where conditions name these; and the conditions left."""
     if place.of_subjects:
         source = next((item for item in where if item[:2] == ("source", "=")), None)
