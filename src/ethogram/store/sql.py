@@ -40,7 +40,8 @@ class SqlReader(Reader):
         limit: int | None = None,
         offset: int = 0,
     ) -> Iterator[Row]:
-        return self._run(statements.select(self.dialect, kind, where, columns, order, limit, offset), limit)
+        query = statements.select(self.dialect, kind, where, columns, order, limit, offset)
+        return self._stream(query) if is_large(kind, where, limit) else iter(self._all(query))
 
     def groups(
         self,
@@ -54,9 +55,8 @@ class SqlReader(Reader):
         limit: int | None = None,
         offset: int = 0,
     ) -> Iterator[Row]:
-        return self._run(
-            statements.group(self.dialect, kind, by, where, low, high, order, limit, offset), limit
-        )
+        query = statements.group(self.dialect, kind, by, where, low, high, order, limit, offset)
+        return self._stream(query) if is_large(kind, where, limit) else iter(self._all(query))
 
     def count(self, kind: str, where: Where = (), *, by: Sequence[str] = ()) -> int:
         text, values = statements.count(self.dialect, kind, where, by)
@@ -68,20 +68,25 @@ class SqlReader(Reader):
         found: list[Row] = self.raw.execute(self.dialect.text(text), values).fetchall()
         return found
 
-    def _run(self, statement: statements.Statement, limit: int | None) -> Iterator[Row]:
-        if limit is not None and limit <= READ_AHEAD:
-            found: list[Row] = self.raw.execute(*statement).fetchall()
-            return iter(found)
-        return self._stream(statement)
+    def _all(self, statement: statements.Statement) -> list[Row]:
+        found: list[Row] = self.raw.execute(*statement).fetchall()
+        return found
 
     def _stream(self, statement: statements.Statement) -> Iterator[Row]:
         if not self.dialect.is_postgres:
             yield from self.raw.execute(*statement)
             return
+        # The server's own cursor, since the driver would read all rows at once.
         with self.raw.cursor(name=f"c{id(statement)}") as cursor:
             cursor.itersize = READ_AHEAD
             cursor.execute(*statement)
             yield from cursor
+
+
+def is_large(kind: str, where: Where, limit: int | None) -> bool:
+    """Whether so many rows may come that they are read in batches."""
+    few = limit is not None and limit <= READ_AHEAD
+    return not few and (kind == "events" or (kind == "readings" and not where))
 
 
 class SqlStore(Store):
@@ -200,8 +205,8 @@ class SqlStore(Store):
         limit: int | None = None,
         offset: int = 0,
     ) -> Iterator[Row]:
-        how = {"columns": columns, "order": order, "limit": limit, "offset": offset}
-        return self._read(lambda reader: reader.rows(kind, where, **how), limit)  # type: ignore[arg-type]
+        how: Any = {"columns": columns, "order": order, "limit": limit, "offset": offset}
+        return self._read(lambda reader: reader.rows(kind, where, **how), is_large(kind, where, limit))
 
     def groups(
         self,
@@ -216,17 +221,17 @@ class SqlStore(Store):
         offset: int = 0,
     ) -> Iterator[Row]:
         how: Any = {"low": low, "high": high, "order": order, "limit": limit, "offset": offset}
-        return self._read(lambda reader: reader.groups(kind, by, where, **how), limit)
+        return self._read(lambda reader: reader.groups(kind, by, where, **how), is_large(kind, where, limit))
 
     def count(self, kind: str, where: Where = (), *, by: Sequence[str] = ()) -> int:
         with self.snapshot() as view:
             return view.count(kind, where, by=by)
 
-    def _read(self, query: Callable[[SqlReader], Iterator[Row]], limit: int | None) -> Iterator[Row]:
-        if self._writer is not None or (limit is not None and limit <= READ_AHEAD):
-            with self.snapshot() as view:
-                return iter(list(query(view)))
-        return self._stream(query)
+    def _read(self, query: Callable[[SqlReader], Iterator[Row]], in_batches: bool) -> Iterator[Row]:
+        if in_batches and self._writer is None:
+            return self._stream(query)
+        with self.snapshot() as view:
+            return iter(list(query(view)))
 
     def _stream(self, query: Callable[[SqlReader], Iterator[Row]]) -> Iterator[Row]:
         with self.snapshot() as view:
