@@ -276,7 +276,8 @@ def test_a_reminder_tells_the_goal_and_the_scope():
 
 
 def test_the_task_is_the_first_message_of_the_user_and_its_rules_hold():
-    told, other = RunGuard(task="Fix the parser. Do not touch tests/."), RunGuard()
+    goal = "A parser that works."
+    told, other = RunGuard(task="Fix it. Do not touch tests/.", goal=goal), RunGuard(goal=goal)
     for guard in (told, other):
         for name in "abcd":
             guard.step(tool="edit", arguments={"path": f"tests/test_{name}.py", "old": "1", "new": "2"})

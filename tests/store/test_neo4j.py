@@ -8,6 +8,7 @@ import random
 import threading
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -29,6 +30,7 @@ from ethogram.store.neo4j import Neo4jStore, open_graph
 from ethogram.store.records import Staged
 from markdown_blocks import ROOT, blocks_of
 from neo4j_server import own_neo4j
+from risk_makers import detection
 from servers import free_port, small_disk
 from settings_files import trusted_settings
 from small import WARM, warm_messages, write_events, write_patterns
@@ -89,6 +91,27 @@ def test_whatever_the_batches_messages_are_linked_once_and_in_order(store):
     assert order(store) == [f"e{minute:02}" for minute in range(40)]
     store.add([event("last", 99)])
     assert order(store)[-2:] == ["e39", "last"]
+
+
+def test_messages_around_those_that_are_removed_are_linked(store):
+    store.add([event(f"e{n}", n) for n in range(8)])
+    assert store.delete("events", [("id", "in", ["e0", "e3", "e4", "e7"])]) == 4
+    assert order(store) == ["e1", "e2", "e5", "e6"]
+    store.add([event("late", 4)])
+    assert order(store) == ["e1", "e2", "late", "e5", "e6"]
+
+
+def test_a_source_that_is_renamed_takes_its_subjects_messages_and_detections_along(store):
+    store.add([event("x")])
+    store.add([event(f"b{n}", n, subject="bo", source="chat of ann") for n in range(3)])
+    store.save_found([("new", detection(subject="cy", source="chat of ann"))], NOON)
+    store.purge(subject="ann", redact=True)
+    sent = "MATCH (s:Subject)-[:SENT]->(m:Message) RETURN s.source, s.id, m.source, m.id ORDER BY m.at_us"
+    assert rows(store, sent) == [("chat of [purged]", "bo", "chat of [purged]", f"b{n}") for n in range(3)]
+    exhibits = "MATCH (s:Subject)-[r:EXHIBITS_PATTERN]->(p) RETURN s.source, s.id, r.source, p.name"
+    assert rows(store, exhibits) == [("chat of [purged]", "cy", "chat of [purged]", "loop")]
+    assert rows(store, "MATCH (s:Subject) RETURN s.id ORDER BY s.id") == [("bo",), ("cy",)]
+    assert order(store) == ["b0", "b1", "b2"]
 
 
 def test_an_import_that_another_program_continues_knows_what_is_staged(url):
@@ -286,6 +309,30 @@ def test_a_sweep_finds_what_it_finds_in_sqlite_and_links_subjects_to_patterns(st
     assert {(row[0], row[1]) for row in rows(store, query.text)} == {
         (row["subject"], row["pattern"]) for row in ours
     }
+
+
+def test_the_server_filters_and_limits(store, monkeypatch):
+    """A sweep of ten new events reads these subjects; a page of detections is all that is handed over."""
+    handed = [0]
+    stream = connection.Transaction.stream
+
+    def counted(self, query, **values):
+        for record in stream(self, query, **values):
+            handed[0] += 1
+            yield record
+
+    every = [replace(item, thread=item.subject) for n in range(200) for item in bombing(f"s{n}", 10 * n)]
+    store.add(every)
+    _, done = swept(store, ["love_bombing"])
+    store.mark_reported(change.key for change in done.changes)
+    store.add([event(f"new{n}", 5_000, subject=f"s{n}", readings={"compassion": 0.5}) for n in range(10)])
+    monkeypatch.setattr(connection.Transaction, "stream", counted)
+    _, total = store.find_detections(limit=3, offset=2)
+    assert (total, handed[0]) == (200, 3 + 1)
+    handed[0] = 0
+    assert sweep(store, load_patterns(["love_bombing"]), as_of=LATER, clock=lambda: LATER).events == 10 * 6
+    # Their events, once more as those of their threads, their numbers and marks, a few rows of the sweep.
+    assert handed[0] <= 2 * 10 * 6 + 60
 
 
 def test_the_commands_work_on_a_graph(url, tmp_path, capsys, monkeypatch):

@@ -311,6 +311,19 @@ def test_memory_holds_the_same_however_often_somebody_reads(monkeypatch):
     assert sum(records[0]["events"] for records in plain) == 6 * 7
 
 
+def test_events_that_may_wait_for_an_hour_are_written_once_they_are_many(tmp_path, monkeypatch):
+    monkeypatch.setattr(write_buffer, "MAX_WAITING", 3)
+    with (
+        UsageTracker(tmp_path / "usage.db", key=KEYS, clock=lambda: NOW, hold=3600) as tracker,
+        UsageTracker(tmp_path / "usage.db", key=KEYS, clock=lambda: NOW) as other,
+    ):
+        people = []
+        for name in "abcd":
+            tracker.record(name, BEGIN, 10)
+            people.append(other.info()["people"])
+    assert people == [0, 0, 3, 3]
+
+
 def test_a_forked_child_has_a_copy_of_memory_of_its_own():
     """Forked while threads record, the child goes on from what was there; the parent sees nothing of it."""
     tracker = UsageTracker(key=KEYS, clock=lambda: NOW)

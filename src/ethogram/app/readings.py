@@ -11,7 +11,6 @@ from hashlib import blake2b
 from .. import registry
 from ..config import Settings
 from ..ingest.batch import Drop, EventSequence, sequence_of
-from ..ingest.event_columns import EventColumns
 from ..ingest.reader import without_collection
 from ..language.ast import Attribute, Expr, Indicator, Signal
 from ..language.program import Program
@@ -45,8 +44,8 @@ def measured_events(
     if not measurer.signals:
         return events, unmeasured
     parts = [measurer]
-    if isinstance(events, EventColumns):
-        parts = measurer.parts(events.counts("kind"), events.fields, events.reading_names())
+    if (columns := events.column_names()) is not None:
+        parts = measurer.parts(events.counts("kind"), columns, events.reading_names())
     for part in parts:
         with without_collection():
             events = events.mapped(

@@ -71,6 +71,10 @@ class EventSequence(EventCollection, Sequence[Event]):
 
     __slots__ = ()
 
+    def column_names(self) -> Collection[str] | None:
+        """Return the fields that any event has where there are columns, None where there are objects."""
+        return None
+
     def take(self, rows: Sequence[int]) -> EventSequence:
         """Return the events of some rows, in the order of the rows."""
         return EventList(self[row] for row in rows)

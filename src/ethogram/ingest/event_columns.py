@@ -249,6 +249,9 @@ class EventColumns(EventSequence):
     def has(self, name: str) -> bool:
         return name in self.fields
 
+    def column_names(self) -> Collection[str]:
+        return self.fields
+
     def _values(self, name: str, rows: NDArray[np.int64] | slice) -> Iterable[Any]:
         """Return the values of a field in some rows; at least so many where all are the same."""
         if name in ("at", "seq"):

@@ -234,12 +234,14 @@ class Graph:
 
     @contextmanager
     def alone(self) -> Iterator[None]:
-        """Read in one transaction of the thread while no other store writes."""
+        """Be in one transaction of the thread, while no other store writes."""
         with named_errors(self.url), self._session() as session, session.begin_transaction() as tx:
             transaction = Transaction(tx, self.labels)
             self._take_turn(transaction)
             with self._entered(transaction):
                 yield
+                transaction.flush()
+            tx.commit()
 
     def stream(self, query: str, **values: Any) -> Iterator[Any]:
         """The records of a query as they come."""
