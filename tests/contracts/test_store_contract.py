@@ -711,6 +711,14 @@ def fill(store: Store) -> None:
     store.save_state("conversation", "c", b"{}\xff", NOON, subject="ann")
     store.add_looks([UsageLook(NOON, "export", "ann", "kim", "asked")])
     store.put_note("triage", "d1", {"note": "known"}, NOON)
+    add_person(store, "ab")
+
+
+def add_person(store: Store, name: str) -> None:
+    """A person of a usage tracker, with one event and one report."""
+    store.write("people", [(name, 1, 2, 3, 3600, 1, b"\x00\xff", b"", b"id", 9)])
+    store.write("uses", [(1, name, 1, None, 0, None, 3600, "cd")])
+    store.write("reported", [(name, 1, 2, 3, 4)])
 
 
 def contents(store: Store) -> dict[str, list[tuple]]:
@@ -738,6 +746,20 @@ def test_a_copy_has_every_row_and_goes_on_as_the_original_would(store, other, mo
         assert getattr(other, name)() == getattr(store, name)(), name
     assert list(other.events()) == list(store.events())
     assert other.touched("s", "v", NOON + HOUR) == store.touched("s", "v", NOON + HOUR)
+
+
+def test_a_purge_of_a_subject_removes_the_person_too(store):
+    add_person(store, "ab")
+    store.purge(subject="cd")
+    assert store.count("people") == 1
+    store.purge(subject="ab")
+    assert [store.count(kind) for kind in ("people", "uses", "reported")] == [0, 0, 0]
+
+
+def test_people_count_as_something_that_a_copy_must_not_replace(store, other):
+    add_person(other, "ab")
+    with pytest.raises(BadUsage, match="people already"):
+        other.load(store.dump())
 
 
 def test_notes_are_replaced_and_removed(store):

@@ -488,3 +488,10 @@ def is_usage(store: str) -> bool:
     from ..usage.store import is_usage_store
 
     return is_file(store) and is_usage_store(path_of(store))
+
+
+def has_events(store: str) -> bool:
+    """Whether --store is, or is also, a store of events."""
+    from ..usage.store import has_events
+
+    return not is_usage(store) or has_events(path_of(store))

@@ -44,11 +44,18 @@ def open_store(url: str, *, create: bool = False) -> Store:
     kind = kind_of(url)
     if kind in OWN:
         import_module(f".{OWN[kind]}", __name__)  # the others take long to import
-        return cast(Store, registry.stores.known(kind)(url, create=create))
-    if kind not in registry.stores:
+        cls: Any = registry.stores.known(kind)
+    elif kind not in registry.stores:
         names = registry.stores.names()
         expected = did_you_mean(kind, names) or f": expected a path, or a URL of {', '.join(names)}"
         raise BadUsage(f"unknown store {kind!r:.40}{expected}")
-    cls: Any = registry.stores.get(kind)
-    opened: Store = cls(url, create=create)
+    else:
+        cls = registry.stores.get(kind)
+    opened = cast(Store, cls(url, create=create))
+    if not create:
+        try:
+            opened.check_events()
+        except BaseException:
+            opened.close()
+            raise
     return opened

@@ -84,6 +84,15 @@ _KINDS = (
     ),
     _kind("swept", "*selection *source *subject versions changed:int as_of_us:int due_us:int?"),
     _kind("runner_states", "*name *key saved_us:int state:bytes subject?"),
+    # People under pseudonyms: summaries of how they use a service, single events where these may be kept, and
+    # what was reported. Times of these three are in seconds; see usage/summary.py.
+    _kind(
+        "people",
+        """*name first:int newest:int events:int ahead:int zoned:int stretches:bytes days:bytes ids:bytes
+        due:int""",
+    ),
+    _kind("uses", "*key:int person at:int length:int? flags:int session? ahead:int? id?"),
+    _kind("reported", "*person *signal:int *opened:int severity:int last:int"),
     _kind("looks", "*key:int at_us:int what person? who why"),
     _kind("notes", "*kind *key at_us:int record"),
     _kind("locks", "*name token pid:int started host begun_us:int beat_us:int", portable=False),

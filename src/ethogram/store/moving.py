@@ -67,6 +67,6 @@ class Moves(RowStore):
 
     def check_empty(self) -> None:
         """Raise BadUsage where there is any of what `info` counts."""
-        for name in COUNTED:
+        for name in (*COUNTED, "people"):
             if next(self.rows(name, columns=KINDS[name].key, limit=1), None) is not None:
                 raise BadUsage(f"{self.url} has {name.replace('_', ' ')} already: copy into a new store")

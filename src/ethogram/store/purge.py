@@ -78,6 +78,9 @@ class _Purge:
         self._triage()
         states = self._states()
         if self._name is not None and self._before is None:
+            if self._source is None:
+                for kind, column in (("uses", "person"), ("reported", "person"), ("people", "name")):
+                    store.delete(kind, [(column, "=", self._name)])
             if redact:
                 counts, placeholder = self._replace_mentions(self._name)
             self._remove_name(self._name)

@@ -170,4 +170,26 @@ CREATE INDEX subjects_by_end ON subjects (last_us);
 CREATE INDEX swept_by_due ON swept (selection, due_us) WHERE due_us IS NOT NULL;
 """
 """A sweep looks up who changed since the last one, in place of comparing everybody with a row of `swept`."""
-SCHEMA = Schema(0x6574686F, (TABLES, BLOCKS, NOTES, TEXTS, PIECES, WATERMARKS))
+PEOPLE = """
+CREATE TABLE people (
+  name TEXT PRIMARY KEY, first INTEGER NOT NULL, newest INTEGER NOT NULL, events INTEGER NOT NULL,
+  ahead INTEGER NOT NULL, zoned INTEGER NOT NULL, stretches BLOB NOT NULL, days BLOB NOT NULL,
+  ids BLOB NOT NULL, due INTEGER NOT NULL
+) STRICT;
+CREATE INDEX people_by_due ON people (due);
+CREATE INDEX people_by_newest ON people (newest);
+CREATE TABLE uses (
+  key INTEGER PRIMARY KEY, person TEXT NOT NULL, at INTEGER NOT NULL, length INTEGER, flags INTEGER NOT NULL,
+  session TEXT, ahead INTEGER, id TEXT
+) STRICT;
+CREATE INDEX uses_by_person ON uses (person, at);
+CREATE INDEX uses_by_at ON uses (at);
+CREATE INDEX uses_by_id ON uses (id) WHERE id IS NOT NULL;
+CREATE TABLE reported (
+  person TEXT NOT NULL, signal INTEGER NOT NULL, opened INTEGER NOT NULL, severity INTEGER NOT NULL,
+  last INTEGER NOT NULL,
+  PRIMARY KEY (person, signal, opened)
+) STRICT, WITHOUT ROWID;
+"""
+"""People of the usage tracker, whose own files these tables replace."""
+SCHEMA = Schema(0x6574686F, (TABLES, BLOCKS, NOTES, TEXTS, PIECES, WATERMARKS, PEOPLE))

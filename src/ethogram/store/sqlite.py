@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+import threading
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -25,6 +26,9 @@ CACHE, MOST_CACHE = 16_384, 262_144
 """KiB of pages in memory, and in a large import."""
 MOST_CONNECTIONS = 15
 SYNCHRONOUS = ("normal", "full")
+PRIVATE_BUSY = 60_000
+"""Milliseconds to wait for another writer of a file of people."""
+MEMORY = ":memory:"
 INSERT = statements.insert_new(SQLITE)
 PRAGMAS = (
     "foreign_keys = ON",
@@ -45,20 +49,30 @@ class SQLiteStore(SqlStore):
     """
 
     dialect = SQLITE
+    pragmas: Sequence[str] = PRAGMAS
+    most_connections = MOST_CONNECTIONS
+    made_by = "store import"
 
     def __init__(self, url: str, *, create: bool = False, busy: int = BUSY) -> None:
         self.url, self.address, self.version, self._busy = url, url, SCHEMA.version, busy
         self.path, synchronous = parse(url)
+        self._synchronous, self._cache = synchronous.upper(), CACHE
+        self._claim_file(create=create)
+
+    def _claim_file(self, *, create: bool) -> None:
+        """Check or make the file, and bring it to the newest version."""
         if not sqlite.is_new(self.path):
             sqlite.check_kind(self.path, SCHEMA)
         elif create:
             sqlite.create(self.path)
         else:
-            how = f"`ethogram store import FILE --store {self.path}` makes one"
+            how = f"`ethogram {self.made_by} FILE --store {self.path}` makes one"
             raise BadUsage(f"there is no store at {self.path}; {how}")
+        self._start()
+
+    def _start(self) -> None:
         super().__init__()
-        self._synchronous, self._cache = synchronous.upper(), CACHE
-        self.pool = Pool(self.url, self._connect, MOST_CONNECTIONS)
+        self.pool = Pool(self.url, self._connect, self.most_connections)
         try:
             with self.writing() as raw:
                 (version,) = raw.execute("PRAGMA user_version").fetchone()
@@ -73,7 +87,7 @@ class SQLiteStore(SqlStore):
 
     def _connect(self) -> sqlite3.Connection:
         return sqlite.connect(
-            self.path, SCHEMA, busy=self._busy, synchronous=self._synchronous, pragmas=PRAGMAS
+            self.path, SCHEMA, busy=self._busy, synchronous=self._synchronous, pragmas=self.pragmas
         )
 
     @contextmanager
@@ -138,6 +152,61 @@ class SQLiteStore(SqlStore):
         """Bytes of the file and its log."""
         beside = (self.path, Path(f"{self.path}-wal"))
         return sum(item.stat().st_size for item in beside if item.exists())
+
+
+class PrivateSQLiteStore(SQLiteStore):
+    """People of a service in a file whose removed rows are overwritten at once, or (`path=None`) in memory.
+
+    After a fork the child goes on with connections of its own, or with a copy of the memory.
+    """
+
+    pragmas = (
+        "foreign_keys = ON",
+        # What is removed is overwritten at once, not only when a purge rewrites the file.
+        "secure_delete = ON",
+        "cache_size = -32768",
+        "temp_store = MEMORY",
+    )
+    made_by = "usage record"
+
+    def __init__(self, path: Path | None, *, create: bool = False) -> None:
+        self._parents: list[Pool] = []
+        self.in_memory = path is None
+        if path is not None:
+            super().__init__(str(path), create=create, busy=PRIVATE_BUSY)
+            return
+        self.url = self.address = "memory"
+        self.version, self._busy, self.path = SCHEMA.version, PRIVATE_BUSY, Path(MEMORY)
+        # Another connection would be another database.
+        self.most_connections, self._synchronous, self._cache = 1, "OFF", CACHE
+        self._start()
+
+    def begin(self, raw: Any, *, writes: bool, wait: bool = True) -> None:
+        raw.execute("BEGIN IMMEDIATE" if writes else "BEGIN")
+        self._appended = 0
+
+    def settle(self) -> None:
+        """Empty the log, in which what was overwritten still stands."""
+        with self._outside() as raw:
+            raw.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+    def scrub(self) -> bool:
+        return self.in_memory or super().scrub()
+
+    def before_fork(self) -> None:
+        """Wait until nobody is at work in memory, whose copy goes to the child."""
+        if self.in_memory:
+            self._held, _ = self.pool.take()
+
+    def after_fork(self, *, is_child: bool) -> None:
+        """Let threads work again; a child waits for none of the parent's, and closes nothing of it."""
+        if is_child:
+            self._parents.append(self.pool)
+            self._thread = threading.local()
+            connect = (lambda: self._held) if self.in_memory else self._connect
+            self.pool = Pool(self.url, connect, self.most_connections)
+        elif self.in_memory:
+            self.pool.give(self._held)
 
 
 def parse(url: str) -> tuple[Path, str]:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+from ..errors import BadUsage
 from ..models import micros, moment
 from .numbers import get_meta, next_numbers, set_meta
 from .records import SavedState
@@ -16,7 +17,9 @@ from .rows import encode
 if TYPE_CHECKING:
     from ..usage.records import UsageLook
 
-PRIVATE, SALT = "private", "private_salt"
+HAS_PEOPLE = "usage_retention"
+"""The number that a store has once a usage tracker has used it."""
+PRIVATE, SALT, MORE_SALT = "private", "private_salt", "private_salt_low"
 
 
 class States(RowStore):
@@ -86,6 +89,19 @@ class Privacy(RowStore):
     def private_salt(self) -> int | None:
         """The store's own random number, part of every pseudonym; None in those of the first scheme."""
         return get_meta(self, SALT)
+
+    def check_events(self) -> None:
+        """Raise BadUsage where there are people of a usage tracker and nothing else."""
+        if get_meta(self, HAS_PEOPLE) is not None and not self.count("sources"):
+            does = "`ethogram usage signals`, `usage sweep`, `usage info`, `export` and `purge` are for it"
+            raise BadUsage(f"{self.url} is a usage store, not a store of events; {does}")
+
+    def private_scope(self) -> tuple[str, bytes]:
+        """The purpose and salt of the pseudonyms: see Keys.scoped. First usage trackers had longer salts."""
+        salt, more = get_meta(self, SALT), get_meta(self, MORE_SALT)
+        if more is None:
+            return "events", (salt or 0).to_bytes(8, "big")
+        return "usage", b"".join(part.to_bytes(8, "big", signed=True) for part in (salt or 0, more))
 
     @atomic
     def make_private(self, check: int, salt: int | None = None) -> None:

@@ -17,6 +17,7 @@ LABELS_OF_KINDS = {
     "staged": "Staged", "files": "ImportedFile", "changes": "Change", "verdicts": "Verdict",
     "verdict_counts": "VerdictCount", "settled": "Settled", "tries": "Try", "sweeps": "Sweep",
     "swept": "Swept", "runner_states": "State", "looks": "Look", "notes": "Note", "locks": "Lock",
+    "people": "UsagePerson", "uses": "UsageEvent", "reported": "UsageReport",
 }  # fmt: skip
 """The labels of kinds that are nodes."""
 FIRST = -(2**63)

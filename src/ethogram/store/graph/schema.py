@@ -40,6 +40,7 @@ INDEXES: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("Change", ("told",)),
     ("Verdict", ("detection",)),
     ("State", ("subject",)),
+    ("UsageEvent", ("person",)),
 )
 
 
