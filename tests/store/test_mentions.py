@@ -167,6 +167,8 @@ def test_every_column_of_words_is_looked_at_or_known_to_name_nobody():
         # Names of others, which stay, and of sources, which change with the source.
         ("subjects", "source"), ("events", "source"), ("events", "subject"), ("swept", "source"),
         ("swept", "subject"),
+        # Pseudonyms of people, whose rows go with them.
+        ("people", "name"), ("uses", "person"), ("uses", "session"), ("uses", "id"), ("reported", "person"),
     }  # fmt: skip
     words = {
         (kind.name, column)

@@ -13,8 +13,9 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
-from ..errors import BadUsage
+from ..errors import BadUsage, StoreFailed
 from ..files import sqlite
+from ..files.sqlite import named_errors
 from ..models import moment
 from ..store.events import highest
 from ..store.numbers import get_meta, set_meta
@@ -552,29 +553,28 @@ def check_file(path: Path, *, create: bool) -> None:
 
 
 def has_people(path: str | Path) -> bool:
-    """Whether a store in a file was used by a tracker."""
+    """Whether a store in a file was used by a tracker; StoreFailed where it is damaged."""
     return _finds(path, f"SELECT 1 FROM meta WHERE name = '{RETENTION}'")
 
 
 def has_events(path: str | Path) -> bool:
-    """Whether a store in a file has events that are not a tracker's."""
+    """Whether a store in a file has events that are not a tracker's; StoreFailed where it is damaged."""
     return _finds(path, "SELECT 1 FROM sources LIMIT 1")
 
 
 def _finds(path: str | Path, query: str) -> bool:
-    try:
-        with closing(sqlite3.connect(f"{Path(path).absolute().as_uri()}?mode=ro", uri=True)) as raw:
-            return raw.execute(query).fetchone() is not None
-    except sqlite3.Error:
-        return False
+    # Not read-only: that would leave a log beside the file.
+    address = f"{Path(path).absolute().as_uri()}?mode=rw"
+    with named_errors(path), closing(sqlite3.connect(address, uri=True)) as raw:
+        return raw.execute(query).fetchone() is not None
 
 
 def is_usage_store(path: str | Path) -> bool:
     """Return whether a file has people, or is empty and may have them."""
     try:
         header = sqlite.read_header(path)
-    except BadUsage:
-        return False
-    if header is None or header.application == SCHEMA.application:
-        return header is not None and has_people(path)
-    return header.application == OLD.application or sqlite.is_new(path)
+        if header is not None and header.application == SCHEMA.application:
+            return has_people(path)
+    except (BadUsage, StoreFailed):
+        return False  # whoever opens it says what is wrong
+    return header is not None and (header.application == OLD.application or sqlite.is_new(path))
