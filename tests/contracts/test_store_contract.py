@@ -14,7 +14,7 @@ from ethogram import registry
 from ethogram.errors import BadUsage, Conflict
 from ethogram.models import Detection, Event, Evidence, Reading, Verdict
 from ethogram.risk.verdicts import Counts, Slot
-from ethogram.store import Store, open_store
+from ethogram.store import Store, moving, open_store
 from ethogram.store.moving import PORTABLE
 from ethogram.store.records import Clashes, LinkRow, SharedRow, ShownRow, Staged, Swept, SweptDetection, Try
 from ethogram.store.scores import Scored
@@ -729,7 +729,7 @@ def contents(store: Store) -> dict[str, list[tuple]]:
 
 
 def test_a_copy_has_every_row_and_goes_on_as_the_original_would(store, other, monkeypatch):
-    monkeypatch.setattr("ethogram.store.moving.READ_AHEAD", 1)
+    monkeypatch.setattr(moving, "READ_AHEAD", 1)
     fill(store)
     before = contents(store)
     assert [name for name, rows in before.items() if not rows] == []
