@@ -9,7 +9,7 @@ from ..format import Head, Input, adapter
 from ..transcript import ToolCall, Transcript, TranscriptAdapter, run_name
 from ..values import as_dict, as_name, need, number_at, recorded_text, text_at, text_of
 
-KNOWN = frozenset(("message.in", "message.out", "agent.start", "agent.end", "tool.start", "tool.end"))
+KNOWN = ("message.in", "message.out", "agent.start", "agent.end", "tool.start", "tool.end")
 SUB_AGENT = ":subagent:"
 
 
