@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
-from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 def make_private_file(path: str | os.PathLike[str]) -> None:
@@ -33,6 +36,8 @@ def user_folder() -> Path | None:
 
     A relative path does not count: it would lead into the working directory.
     """
+    from pathlib import Path  # hooks do without it
+
     for base in (os.environ.get("XDG_CONFIG_HOME", ""), os.path.expanduser("~/.config")):
         if os.path.isabs(base):
             return Path(base, "ethogram")
