@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import Any
 
 MB = 2**20
+SIZE = 100 * MB
+"""Of most bombs: more than a file may unpack to whatever its own size."""
 Write = Callable[[Path], Path]
 
 
@@ -108,24 +110,24 @@ def _zip(folder: Path) -> Path:
 BAD_TURNS = b'{"conversation_id": "c", "turns": [{"speaker": "a", "text": "b"}' + b", 1" * 300_000 + b"]}\n"
 RUN = b'{"run_id": "r", "steps": [{"actor": "agent", "kind": "message", "text": "hi"}]}\n'
 BOMBS: dict[str, Write] = {
-    "blank lines": _gzip("a.jsonl.gz", b"\n", 300 * MB, b'{"subject": "ann"}\n'),
-    "nothing but blank lines": _gzip("a.jsonl.gz", b"\n", 300 * MB),
-    "lines of blanks": _gzip("a.jsonl.gz", b" \r\n", 300 * MB, b'{"subject": "ann"}\n'),
-    "lines that are no JSON": _gzip("a.jsonl.gz", b"x\n", 300 * MB, b'{"subject": "ann"}\n'),
-    "lines without a subject": _gzip("a.jsonl.gz", b"{}\n", 300 * MB, b'{"subject": "ann"}\n'),
-    "an object over many lines": _gzip("a.jsonl.gz", b"\t1\n", 300 * MB, b"{\n"),
-    "one long line": _gzip("a.jsonl.gz", b"x", 300 * MB, b'{"subject": "ann"}\n'),
-    "long lines": _gzip("a.jsonl.gz", b"[" * 999_000 + b"\n", 300 * MB, b'{"subject": "ann"}\n'),
-    "a list of numbers": _gzip("a.json.gz", b"1,", 200 * MB, b'[{"subject": "ann"},', b"1]"),
-    "a list of blanks": _gzip("a.json.gz", b" \n", 200 * MB, b'[{"subject": "ann"},', b"1]"),
-    "blank rows": _gzip("a.csv.gz", b"\n", 300 * MB, b"subject,risk\nann,1\n"),
-    "short rows": _gzip("a.csv.gz", b"x\n", 300 * MB, b"subject,risk\nann,1\n"),
-    "one open quote": _gzip("a.csv.gz", b"x\n", 300 * MB, b'subject,text\nann,"'),
-    "turns that are none": _gzip("a.jsonl.gz", BAD_TURNS, 300 * MB),
-    "runs with blank lines": _gzip("a.jsonl.gz", b"\n", 300 * MB, RUN),
-    "runs that are none": _gzip("a.jsonl.gz", b"1\n", 300 * MB, RUN),
-    "one event again and again": _gzip("a.jsonl.gz", b'{"subject": "ann", "id": "a"}\n', 300 * MB),
-    "events without end": _gzip("a.jsonl.gz", b'{"subject": "ann"}\n', 300 * MB),
+    "blank lines": _gzip("a.jsonl.gz", b"\n", SIZE, b'{"subject": "ann"}\n'),
+    "nothing but blank lines": _gzip("a.jsonl.gz", b"\n", SIZE),
+    "lines of blanks": _gzip("a.jsonl.gz", b" \r\n", SIZE, b'{"subject": "ann"}\n'),
+    "lines that are no JSON": _gzip("a.jsonl.gz", b"x\n", SIZE, b'{"subject": "ann"}\n'),
+    "lines without a subject": _gzip("a.jsonl.gz", b"{}\n", SIZE, b'{"subject": "ann"}\n'),
+    "an object over many lines": _gzip("a.jsonl.gz", b"\t1\n", SIZE, b"{\n"),
+    "one long line": _gzip("a.jsonl.gz", b"x", SIZE, b'{"subject": "ann"}\n'),
+    "long lines": _gzip("a.jsonl.gz", b"[" * 999_000 + b"\n", SIZE, b'{"subject": "ann"}\n'),
+    "a list of numbers": _gzip("a.json.gz", b"1,", SIZE, b'[{"subject": "ann"},', b"1]"),
+    "a list of blanks": _gzip("a.json.gz", b" \n", SIZE, b'[{"subject": "ann"},', b"1]"),
+    "blank rows": _gzip("a.csv.gz", b"\n", SIZE, b"subject,risk\nann,1\n"),
+    "short rows": _gzip("a.csv.gz", b"x\n", SIZE, b"subject,risk\nann,1\n"),
+    "one open quote": _gzip("a.csv.gz", b"x\n", SIZE, b'subject,text\nann,"'),
+    "turns that are none": _gzip("a.jsonl.gz", BAD_TURNS, SIZE),
+    "runs with blank lines": _gzip("a.jsonl.gz", b"\n", SIZE, RUN),
+    "runs that are none": _gzip("a.jsonl.gz", b"1\n", SIZE, RUN),
+    "one event again and again": _gzip("a.jsonl.gz", b'{"subject": "ann", "id": "a"}\n', SIZE),
+    "events without end": _gzip("a.jsonl.gz", b'{"subject": "ann"}\n', SIZE),
     "many members": lambda folder: _members(folder),
     "Parquet without subjects": _parquet(_no_subject, 3_000_000),
     "Parquet of one row again and again": _parquet(_same, 4_900_000),

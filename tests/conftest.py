@@ -28,7 +28,7 @@ from sampling import IS_LONG
 # No test fails for being slow.
 _PATIENT = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("short", _PATIENT, derandomize=True, max_examples=30)
-settings.register_profile("long", _PATIENT, max_examples=5_000)
+settings.register_profile("long", _PATIENT, max_examples=1_000)
 settings.load_profile("long" if IS_LONG else "short")
 
 # A disk takes milliseconds for every file that has to be durable. TMPDIR names another place.
@@ -185,3 +185,12 @@ def new_store(new_url: Callable[[str], str]) -> Callable[[str], AbstractContextM
         return open_store(new_url(kind), create=True)
 
     return make
+
+
+@pytest.fixture
+def dict_stores(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The toy store under the name `dict`, for a test."""
+    from dict_store import DictStore
+
+    registry.stores.names()
+    monkeypatch.setitem(registry.stores._items, "dict", DictStore)

@@ -25,9 +25,9 @@ from typing import Any
 DIGITS = 6
 """Significant digits of numbers: the last ones differ between processors."""
 STRING_CHARS = 90
-FIELD_CHARS = 500
-LIST_ITEMS = 3
-RECORDS_OF_A_KIND = 5
+FIELD_CHARS = 240
+LIST_ITEMS = 2
+RECORDS_OF_A_KIND = 4
 """Records of one kind that are shown of one command; the others are counted and in a digest."""
 TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z")
 PSEUDONYM = re.compile(r"\b[0-9a-f]{32}\b")
@@ -78,22 +78,22 @@ def shortened(value: Any) -> Any:
 
 
 class Normal:
-    """Replaces what differs from run to run: folders, the present, pseudonyms, what `fields` names.
+    """Replaces what differs from run to run: folders and URLs, the present, pseudonyms, what `fields` names.
 
     `is_private`: pseudonyms differ, so that the ids of detections and the order of records do too.
     """
 
     def __init__(
-        self, folders: Mapping[str, Path], fields: Sequence[str] = (), *, is_private: bool = False
+        self, places: Mapping[str, str], fields: Sequence[str] = (), *, is_private: bool = False
     ) -> None:
-        self._folders = {str(path): f"<{name}>" for name, path in folders.items()}
+        self._places = {place: f"<{name}>" for place, name in places.items()}
         self._fields, self._is_private = frozenset(fields), is_private
         self._begun = datetime.now(UTC).replace(microsecond=0)
 
     def text(self, text: str) -> str:
         """A text without them."""
-        for path, name in self._folders.items():
-            text = text.replace(path, name)
+        for place, name in self._places.items():
+            text = text.replace(place, name)
         if self._is_private:
             text = DETECTION_ID.sub("<id>", PSEUDONYM.sub("<pseudonym>", text))
         return TIME.sub(lambda match: "<now>" if self._is_now(match[0]) else match[0], text)

@@ -1119,7 +1119,7 @@ def run_length(xs: list[Any]) -> int:
 def cycle(xs: list[Any]) -> tuple[float, float | None]:
     """How often a cycle stands at the end, and its length."""
     best: tuple[int, int] | None = None
-    for k in range(1, min(5, len(xs)) + 1):
+    for k in range(1, min(15, len(xs)) + 1):
         tail, r = xs[len(xs) - k :], 0
         while (r + 1) * k <= len(xs) and xs[len(xs) - (r + 1) * k : len(xs) - r * k] == tail:
             r += 1

@@ -21,10 +21,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.speed.data import write_parquet
+from ethogram.app.out_of_core import look_at
 from ethogram.app.swarms import COMMON, grouped
 from ethogram.cli.main import main
+from ethogram.ingest.spill import read_bucket
 from ethogram.models import Detection, default_id
 from ethogram.report.wording import by_cause
+from ethogram.signals.text import all_copies
 from waiting import calls_of
 
 ROWS = 6_000
@@ -64,9 +67,9 @@ def _codes(code: CodeType) -> Iterable[CodeType]:
 # --- ids ------------------------------------------------------------------------------------
 
 
-def analyze(path: Path, *options: str) -> str:
+def analyze(path: Path, *options: str, json: bool = True) -> str:
     with redirect_stdout(io.StringIO()) as out:
-        assert main(["analyze", str(path), "--json", *options]) == 0
+        assert main(["analyze", str(path), *(["--json"] if json else []), *options]) == 0
     return out.getvalue()
 
 
@@ -116,6 +119,39 @@ def test_texts_without_ids_cost_one_id_each(tmp_path: Path) -> None:
     found = [json.loads(line) for line in printed[0].splitlines()]
     assert any("evidence" in item for item in found)
     assert made <= ROWS + 2 * len(found)
+
+
+def with_texts(path: Path, texts: list[str]) -> Path:
+    """A copy of a Parquet file with a column of texts."""
+    import pyarrow.parquet
+
+    table, copy = pyarrow.parquet.read_table(path), path.with_name("texts.parquet")
+    pyarrow.parquet.write_table(table.append_column("text", [texts]), copy)
+    return copy
+
+
+def test_a_table_without_texts_is_not_searched_for_copies(tmp_path: Path) -> None:
+    path = tmp_path / "events.parquet"
+    write_parquet(path, ROWS, ROWS // 100)
+    texts = with_texts(path, [f"what was said at {k}" for k in range(ROWS)])
+    calls = [calls_of(lambda path=path: analyze(path), all_copies) for path in (path, texts)]  # type: ignore[misc]
+    assert calls == [0, 1]
+
+
+# --- events on disk -------------------------------------------------------------------------
+
+
+def test_a_report_reads_each_bucket_on_disk_once_at_most(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, printed = tmp_path / "events.parquet", list[str]()
+    write_parquet(path, ROWS, ROWS // 100)
+    monkeypatch.setenv("ETHOGRAM_MEMORY", "1")
+    buckets = calls_of(lambda: analyze(path), look_at)
+    detections = calls_of(lambda: analyze(path), read_bucket)
+    report = calls_of(lambda: printed.append(analyze(path, json=False)), read_bucket)
+    assert "patterns, which need messages (" in printed[0]
+    assert report - detections <= buckets == 2
 
 
 # --- detections of one cause or swarm -------------------------------------------------------

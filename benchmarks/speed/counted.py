@@ -12,7 +12,7 @@ import re
 import sys
 import traceback
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
@@ -28,27 +28,13 @@ CHAT = "20 turns of a chat, 480 characters each"
 SWEEP = "`sweep` with nothing new"
 LIVE = "`Watch.observe`, 500 events"
 LONG_TEXT = "We could meet at the station and walk home together before it rains, if you have the time. " * 5
-PARTS = "parts.json"
+PARTS = "parts.jsonl"
 """The file with the process id of each part."""
+Work = Callable[[], object]
 
 
 def main() -> None:
     """Run every part, and write which process ran it."""
-    pids: dict[str, int] = {}
-
-    def fork(name: str, work: Callable[[], object] = lambda: None) -> None:
-        pid = os.fork()
-        if not pid:
-            try:
-                work()
-            except BaseException:
-                traceback.print_exc()
-                os._exit(1)
-            os._exit(0)
-        if os.waitpid(pid, 0)[1]:
-            sys.exit(f"{name} failed")
-        pids[name] = pid
-
     command("analyze", "five.jsonl")
     fork(FIRST)
 
@@ -62,22 +48,39 @@ def main() -> None:
     fork(NOTHING)
     fork(PLAIN, plain_python)
     for (first, *again, larger), (file, four) in zip((PARQUET, COPIES), FILES, strict=True):
-        for name, files in (
-            (first, (file,)),
-            *((name, (file, file)) for name in again),
-            (larger, (file, four)),
-        ):
-            fork(name, partial(analyze, *files))
+        after = [*((name, partial(analyze, file)) for name in again), (larger, partial(analyze, four))]
+        fork(first, partial(analyze, file), after)
     fork(CHAT, lambda: [conversation.turn(f"{k}. {LONG_TEXT}") for k in range(20)])
     fork(SWEEP, lambda: command("sweep", "--store", "events.db"))
     fork(LIVE, lambda: observe(watch, 500))
-    Path(PARTS).write_text(json.dumps(pids), encoding="utf-8")
 
 
-def analyze(*files: str) -> None:
-    """Run `ethogram analyze` with each file in turn."""
-    for file in files:
-        command("analyze", file, "--json")
+def fork(name: str, work: Work = lambda: None, after: Sequence[tuple[str, Work]] = ()) -> None:
+    """Run a part in a process of its own, then each of those after it in a fork of what it left."""
+    pid = os.fork()
+    if not pid:
+        try:
+            work()
+            write_pid(name)
+            for part in after:
+                fork(*part)
+        except BaseException:
+            traceback.print_exc()
+            os._exit(1)
+        os._exit(0)
+    if os.waitpid(pid, 0)[1]:
+        sys.exit(f"{name} failed")
+
+
+def write_pid(name: str) -> None:
+    """Say that this process runs a part."""
+    with Path(PARTS).open("a", encoding="utf-8") as file:
+        print(json.dumps([name, os.getpid()]), file=file)
+
+
+def analyze(file: str) -> None:
+    """Run `ethogram analyze` with a file."""
+    command("analyze", file, "--json")
 
 
 def command(*args: str) -> None:

@@ -138,7 +138,8 @@ def count_instructions() -> dict[str, int]:
             HOOK: _counted(folder, "-m", "ethogram", "hook", stdin=payload)[1],
         }
         by_pid, _ = _counted(folder, counted.__file__)
-        parts = {name: by_pid[pid] for name, pid in json.loads((folder / PARTS).read_text("utf-8")).items()}
+        lines = (folder / PARTS).read_text("utf-8").splitlines()
+        parts = {name: by_pid[pid] for name, pid in map(json.loads, lines)}
     # Each began with what a part before it had done.
     before = {name: parts[NOTHING] for name in parts if name not in (counted.FIRST, NOTHING)}
     before |= {name: parts[first] for first, *others in (PARQUET, COPIES) for name in others}

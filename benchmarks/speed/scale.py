@@ -9,7 +9,6 @@ from contextlib import suppress
 from ctypes import CDLL
 from datetime import UTC, datetime
 from itertools import islice
-from math import ceil
 from pathlib import Path
 from subprocess import DEVNULL, Popen
 from tempfile import TemporaryDirectory
@@ -54,68 +53,39 @@ class Cost(NamedTuple):
 
 
 class Rates(NamedTuple):
-    """What an event costs: CPU by way of buckets, into a store, in a sweep; bytes; the memory of a job."""
+    """What an event costs: CPU in files, into a store, in a sweep; bytes as a line and in a store."""
 
-    buckets: float
+    analyzed: float
     taken: float
     swept: float
-    job: float
     line: float
-    bucket: float
     stored: float
 
 
 def scale(
-    events: Annotated[int, opt("Split and analyse this many events.", metavar="N", min=1000)] = 300_000,
-    buckets: Annotated[int, opt("Into this many buckets.", metavar="N", min=1)] = 4,
+    events: Annotated[int, opt("Analyse this many events.", metavar="N", min=1000)] = 300_000,
     spark_rows: Annotated[
         int, opt("Instead: this many rows of Parquet by one, two and Spark.", "--spark", metavar="N")
     ] = 0,
 ) -> None:
-    """Measure buckets, a queue and a store, and what a day of events needs."""
+    """Measure files, a queue and a store, and what a day of events needs."""
     if spark_rows:
         spread(spark_rows)
         return
     with TemporaryDirectory(prefix="ethogram-scale-") as folder:
-        lines, out, store = Path(folder) / "events.jsonl", Path(folder) / "out", Path(folder) / "events.db"
+        lines, store = Path(folder) / "events.jsonl", Path(folder) / "events.db"
         write_lines(lines, events, events // 100)
-        files = [str(Path(folder) / f"{share}.jsonl") for share in range(1, buckets + 1)]
-        split = command("bucket", str(lines), str(out), "--buckets", str(buckets))
-        shares = [
-            command("analyze", str(out), "--bucket", f"{share}/{buckets}", "--output", file, "--jobs", "1")
-            for share, file in enumerate(files, 1)
-        ]
-        merge = command("merge", *files, "--json")
         whole = command("analyze", str(lines), "--json", "--jobs", "1")
         taken = measured(sys.executable, "-c", TAKE, str(lines), str(store))
         swept = command("sweep", "--store", str(store), "--json", "--jobs", "1")
-        sizes = [
-            lines.stat().st_size,
-            sum(file.stat().st_size for file in out.iterdir()),
-            store.stat().st_size,
-        ]
-    looked = Cost(sum(item.seconds for item in shares), max(item.bytes for item in shares))
+        line, stored = (file.stat().st_size / events for file in (lines, store))
     rows = [["", "CPU us/event", "peak memory"]]
-    for name, cost in (
-        ("bucket", split),
-        ("analyze --bucket", looked),
-        ("merge", merge),
-        ("analyze", whole),
-        ("watch, into a store", taken),
-        ("sweep", swept),
-    ):
+    for name, cost in (("analyze", whole), ("watch, into a store", taken), ("sweep", swept)):
         rows.append([name, f"{1e6 * cost.seconds / events:.1f}", f"{cost.bytes / 2**20:,.0f} MB"])
-    line, bucket, stored = (size / events for size in sizes)
     rates = Rates(
-        (split.seconds + looked.seconds + merge.seconds) / events,
-        taken.seconds / events,
-        swept.seconds / events,
-        max(split.bytes, looked.bytes, merge.bytes, taken.bytes, swept.bytes),
-        line,
-        bucket,
-        stored,
+        whole.seconds / events, taken.seconds / events, swept.seconds / events, line=line, stored=stored
     )
-    words = f"bytes/event: {line:.0f} as lines, {bucket:.0f} in buckets, {stored:.0f} in a store"
+    words = f"bytes/event: {line:.0f} as lines, {stored:.0f} in a store"
     for text in (*aligned(rows), words, "", *aligned(day_rows(rates))):
         write_line(text)
 
@@ -148,23 +118,19 @@ def spread(rows: int) -> None:
 
 
 def day_rows(rates: Rates) -> list[list[str]]:
-    """What a day of events needs; memory is for one job on each core that buckets need.
+    """What a day of events needs.
 
-    >>> day_rows(Rates(1e-5, 1e-4, 1e-5, 5e8, 100, 10, 500))[1]
-    ['1 M', '0.00', '0.00', '0.06', '0.5 GB', '0.1 GB', '0.01 GB', '0.5 GB', '$20']
+    >>> day_rows(Rates(1e-5, 1e-4, 1e-5, 100, 500))[1]
+    ['1 M', '0.000', '0.002', '0.056', '0.1 GB', '0.5 GB', '$20']
     """
-    cores_of = ("cores: buckets", "into a store", "hourly sweeps", "memory")
-    rows = [["events a day", *cores_of, "lines", "in buckets", "in a store", "evaluator"]]
+    rows = [["events a day", "cores: files", "into a store", "hourly sweeps", "lines", "stored", "evaluator"]]
     for name, events in DAYS.items():
         # A sweep reads the whole history of everybody with something new.
         read = events / DAILY * SWEEPS * HISTORY
-        seconds = (events * rates.buckets, events * rates.taken, read * rates.swept)
-        cores = [each / SECONDS / LOAD for each in seconds]
-        line, bucket, stored = (events * each / 1e9 for each in (rates.line, rates.bucket, rates.stored))
-        memory = f"{rates.job * max(1, ceil(cores[0])) / 1e9:,.1f} GB"
-        sizes = f"{line:,.1f} GB", f"{bucket:,.2f} GB", f"{stored:,.1f} GB"
-        cost = f"${events * FLAGGED * PRICE:,.0f}"
-        rows.append([name, *(f"{each:,.2f}" for each in cores), memory, *sizes, cost])
+        seconds = (events * rates.analyzed, events * rates.taken, read * rates.swept)
+        cores = [f"{each / SECONDS / LOAD:,.3f}" for each in seconds]
+        sizes = [f"{events * each / 1e9:,.1f} GB" for each in (rates.line, rates.stored)]
+        rows.append([name, *cores, *sizes, f"${events * FLAGGED * PRICE:,.0f}"])
     return rows
 
 

@@ -66,7 +66,7 @@ RECORDS: dict[str, str] = {
     "usage_store": "usage.records:UsageStoreRecord",
     "usage_key": "usage.records:UsageKey",
     "usage_look": "usage.records:UsageLook",
-    "usage_purge": "usage.tables:Removed",
+    "usage_purge": "usage.records:UsagePurge",
     "usage_person": "usage.records:UsagePerson",
     "usage_event": "usage.records:UsageEventRecord",
     "usage_day": "usage.records:UsageDay",

@@ -140,6 +140,20 @@ def test_stopping_is_opt_in(start: Callable[..., Session]) -> None:
     assert spoken[8]["stopReason"]
 
 
+@pytest.mark.parametrize(
+    ("error", "stops"), [("Exit code 1\nno such table", [True, False]), (None, [False] * 2)]
+)
+def test_a_stop_after_a_failed_call_is_said_once_more_before_the_next(
+    start: Callable[..., Session], error: str | None, stops: list[bool]
+) -> None:
+    session = start("hook: {rungs: [nudge, stop]}\n")
+    spoken = [session.step("Bash", {"command": "make data"}, "no change", error) for _ in range(8)]
+    assert [number for number, answer in enumerate(spoken, 1) if answer] == [3, 8]
+    assert spoken[7]["continue"] is False
+    before = [session.before("Bash", {"command": command}) for command in ("ls", "pwd")]
+    assert [answer.get("continue") is False for answer in before] == stops
+
+
 @pytest.mark.parametrize("off", ["nudge, remind, ask", "loop, repetitive_errors", "Bash"])
 def test_rungs_patterns_and_tools_can_be_turned_off(start: Callable[..., Session], off: str) -> None:
     session = start(f"hook: {{off: [{off}]}}\n")

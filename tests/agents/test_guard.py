@@ -275,6 +275,16 @@ def test_a_reminder_tells_the_goal_and_the_scope():
     assert "*.lock" in text
 
 
+def test_the_task_is_the_first_message_of_the_user_and_its_rules_hold():
+    goal = "A parser that works."
+    told, other = RunGuard(task="Fix it. Do not touch tests/.", goal=goal), RunGuard(goal=goal)
+    for guard in (told, other):
+        for name in "abcd":
+            guard.step(tool="edit", arguments={"path": f"tests/test_{name}.py", "old": "1", "new": "2"})
+    assert [item.pattern for item in told.open()] == ["scope_creep"]
+    assert other.open() == []
+
+
 # --- how steps may be told ----------------------------------------------------------------------
 
 

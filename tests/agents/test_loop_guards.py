@@ -236,10 +236,111 @@ def test_a_search_that_finds_nothing_is_no_error(script: Script):
     assert not stuck(script.events)
 
 
-def test_an_action_without_any_result_counts_by_itself(script: Script):
+def test_what_came_of_an_action_is_not_equal_where_nobody_recorded_it(script: Script):
+    call = {"tool": "open", "arguments": {"page": "home"}}
+    for n in range(4):
+        script.event("action", {**call, "call_id": f"c{n}"})
+        script.event("result", {"tool": "open", "call_id": f"c{n}", "duration": 0.1})
     for _ in range(4):
-        script.event("action", {"tool": "open", "arguments": {"page": "home"}})
+        script.event("action", call)
+    assert not stuck(script.events)
+
+
+def test_an_action_counts_by_itself_in_a_run_without_results_where_it_says_more_than_its_tool(script: Script):
+    for n in range(8):
+        script.event("action", {"tool": "open", "arguments": {"page": "home"} if n >= 4 else {}})
+        assert bool(stuck(script.events)) == (n >= 6)
+
+
+def test_a_result_that_is_empty_is_one(script: Script):
+    for _ in range(3):
+        script.run("make", "")
     assert "loop" in stuck(script.events)
+
+
+@pytest.mark.parametrize("period", [6, 10, 15])
+def test_a_long_circle_fires_in_its_second_round_and_is_not_yet_critical(script: Script, period: int):
+    steps = [(path, script.text()) for path in script.paths(period)]
+    for _ in range(2):
+        assert not stuck(script.events)
+        for path, text in steps:
+            script.read(path, text)
+    assert fired(script.events)["loop"] == "high"
+
+
+def test_a_persons_message_ends_a_loop_and_a_programs_does_not(script: Script):
+    path, text = script.path(), script.text()
+    for asked, times in (("Look again.", 2), ("Once more, please.", 2), ("Once more, please.", 1)):
+        script.event("message", {"role": "user"}, text=asked, subject="ann")
+        for _ in range(times):
+            assert not stuck(script.events)
+            script.read(path, text)
+    # Said word for word before: three readings in a row since the person spoke.
+    assert "loop" in stuck(script.events)
+    script.event("message", {"role": "user"}, text="And now the other file.", subject="ann")
+    script.read(script.path(), script.text())
+    [loop] = [item for item in detections(script.events) if item.pattern == "loop"]
+    assert loop.state == "closed"
+
+
+def test_other_flags_are_another_action(script: Script):
+    for flag in ("0fdfddb0", "5edcfa0b", "0fe5c44f"):
+        script.step("submit", {"answer": f"flag{{{flag}}}"}, "incorrect")
+    assert not stuck(script.events)
+
+
+def test_files_of_a_project_among_temporary_files_are_different_and_generated_names_are_not(script: Script):
+    for name in ("main", "variables", "outputs", "region"):
+        script.step("Edit", {"path": f"/tmp/project/infra/{name}.tf"}, "ok")
+    assert not stuck(script.events)
+    for name in ("tmpab3dxq", "tmpk2jd0f", "tmpzz71ab"):
+        script.run(f"python /tmp/{name}/check.py", "failed", code=1)
+    assert stuck(script.events)
+
+
+def test_copies_of_a_line_in_a_log_are_no_message_loop():
+    """Each message comes three times at once, as where a log has three handlers; long, or of no time."""
+    said = [f"Looking at file {n}, which may hold the parser." for n in range(40)]
+    for size, timed in ((300, False), (0, True)):
+        events = [
+            {
+                "subject": "agent",
+                "thread": "r",
+                "kind": "message",
+                "text": text.ljust(size, "."),
+                "attributes": {"role": "assistant"},
+                **({"at": f"2026-05-01T09:00:{n:02}Z"} if timed else {}),
+            }
+            for n, text in enumerate(said)
+            for _ in range(3)
+        ]
+        assert not ethogram.analyze(events, patterns=["message_loop"]).detections
+
+
+def test_a_log_that_repeats_every_line_gives_at_most_one_alarm():
+    events = [
+        {
+            "subject": "agent",
+            "thread": "r",
+            "kind": "message",
+            "text": f"Next file: {n}.",
+            "attributes": {"role": "assistant"},
+        }
+        for n in range(100)
+        for _ in range(3)
+    ]
+    assert len(ethogram.analyze(events, patterns=["message_loop"]).detections) <= 1
+
+
+def test_an_agent_that_repeats_itself_all_day_is_one_alarm_until_it_acts_and_five_at_most(script: Script):
+    for _ in range(12):
+        for _ in range(3):
+            said = script.text()
+            for _ in range(3):
+                script.say(said)
+        script.read(script.path(), script.text())
+    loops = [item for item in detections(script.events) if item.pattern == "message_loop"]
+    assert 1 <= len(loops) <= 5
 
 
 def test_plain_events_without_command_or_path_are_read_by_their_arguments() -> None:

@@ -297,3 +297,37 @@ def test_a_pipe_that_reads_and_searches_counts_as_both():
     assert "3 times in the last 4 steps with the same error" in texts[4]
     assert WORDS["read"] not in texts[4]
     assert WORDS["search"] not in texts[4]
+
+
+REJECTION = "No tool calls found in the response. Answer with exactly one tool call."
+
+
+def test_rejected_outputs_are_told_as_such_where_nothing_was_called():
+    guard = RunGuard()
+    guard.say("Fix the parser.")
+    guard.step(tool="bash", arguments={"command": "ls"}, result="a.py")
+    advice = [guard.step(tool="bash", result=REJECTION, error=True) for _ in range(3)][-1]
+    assert (advice.pattern, advice.rung) == ("malformed_output", "nudge")
+    assert "The last 3 outputs were rejected for their form" in advice.text
+    assert REJECTION in advice.text
+    assert "Ran" not in advice.text
+    assert "same result" not in advice.text
+
+
+def test_a_complaint_in_a_message_is_no_new_request_of_the_user():
+    guard = RunGuard()
+    guard.say("Fix the parser.")
+    guard.step(tool="bash", arguments={"command": "ls"}, result="a.py")
+    for n in range(3):
+        advice = guard.say(f"The answer is {n}, and that is all there is to say.", role="assistant")
+        assert bool(advice.text) == (n == 2)
+        guard.say(REJECTION)
+    assert "The last 2 outputs were rejected" in advice.text
+
+
+def test_one_rejected_output_is_told_in_the_singular_and_two_more_after_a_step_are_two():
+    rejected = [step(n, "r", complaint="no tool call found") for n in (1, 2)]
+    assert describe(situation(rejected[0])) == (
+        'The last output was rejected for its form: "no tool call found".'
+    )
+    assert "The last 2 outputs" in describe(situation(step(0, "ls"), *rejected))

@@ -406,3 +406,18 @@ def test_an_answer_that_nobody_reads_is_a_fault_that_status_tells_of(project, mo
             input=json.dumps(payload).encode(), stdout=closed, timeout=PATIENCE_SECONDS, check=False,
         )  # fmt: skip
     assert "BrokenPipeError" in Path(location.log_path()).read_text()
+
+
+def test_a_hook_loads_nothing_that_takes_longer_than_its_answer(project):
+    step = {"session_id": "s", "hook_event_name": "PreToolUse", "tool_name": "Bash", "cwd": str(project)}
+    command = (sys.executable, "-X", "importtime", "-m", "ethogram", "hook")
+    done = subprocess.run(
+        command,
+        input=json.dumps({**step, "tool_input": {"command": "ls"}}).encode(),
+        capture_output=True,
+        timeout=PATIENCE_SECONDS,
+        check=True,
+    )
+    loaded = {line.rpartition(b"|")[2].strip().decode() for line in done.stderr.splitlines()}
+    assert "ethogram.agents.hook.main" in loaded
+    assert loaded & {"pathlib", "msgspec", "numpy", "click", "asyncio", "importlib.metadata"} == set()

@@ -145,3 +145,41 @@ def test_an_agent_stops_before_each_message_of_the_user_and_at_the_end(tmp_path:
     asked = [(event.id, payload["hook_event_name"]) for event, payload in payloads(events, str(tmp_path))]
     assert [event for event, name in asked if name == "Stop"] == ["e4", "e6"]
     assert [event for event, name in asked if name == "UserPromptSubmit"] == ["e0", "e5"]
+
+
+TASK = "Only change infra/. Add a variable for the region."
+
+
+def edits(*paths: str, **attributes: Any) -> list[Event]:
+    """A run with a task that names a folder, and an edit of each path."""
+    events = [
+        Event("e0", START, "r/user", 0, thread="r", kind="message", text=TASK, attributes={"role": "user"})
+    ]
+    for n, path in enumerate(paths, 1):
+        call = {"tool": "Edit", "path": path, "call_id": f"c{n}", **attributes}
+        for kind, said in (("action", {"arguments": {"file_path": path}}), ("result", {"result": "ok"})):
+            at, seq = START + timedelta(seconds=len(events)), len(events)
+            events.append(
+                Event(f"e{seq}", at, "agent", seq, thread="r", kind=kind, attributes={**call, **said})
+            )
+    return events
+
+
+@pytest.mark.parametrize("root", ["", "/home/ann/project/", "/tmp/project/"])
+def test_a_run_from_another_folder_is_never_told_to_undo_what_it_was_asked_for(root: str, tmp_path: Path):
+    names = ("main.tf", "v.tf", "w.tf", "x.tf", "y.tf", "z.tf")
+    *spoken, told = replay(edits(*(f"{root}infra/{name}" for name in names)), str(tmp_path))
+    assert (spoken, told["detections_by_analyze"]) == ([], 0)
+
+
+@pytest.mark.parametrize(
+    ("root", "more"), [("", {}), ("/home/ann/project/", {}), ("/tmp/project/", {"cwd": "/tmp/project"})]
+)
+def test_what_lies_outside_the_named_folder_is_mentioned_and_nothing_else(
+    root: str, more: dict[str, str], tmp_path: Path
+):
+    names = ("infra/main.tf", "src/a.py", "src/b.py", "src/c.py", "infra/v.tf", "src/d.py")
+    spoken, told = replay(edits(*(f"{root}{name}" for name in names), **more), str(tmp_path))
+    assert "src/c.py" in spoken["text"]
+    assert "infra" not in spoken["text"]
+    assert told["detections"] == told["detections_in_both"] == told["detections_by_analyze"] == 1

@@ -189,7 +189,7 @@ def test_only_one_sweeps_at_a_time(store, library, tmp_path):
 def test_the_lock_of_a_dead_process_is_taken_over(store, library):
     store.lock("sweep", NOW)
     with store.writing() as connection:
-        connection.exec_driver_sql("UPDATE locks SET pid = 4194305")  # above any that Linux gives out
+        connection.execute("UPDATE locks SET pid = 4194305")  # above any that Linux gives out
     store.add(events(warm_messages()))
     assert sweep(store, library, as_of=NOW, clock=lambda: NOW).subjects == 1
 
@@ -197,14 +197,14 @@ def test_the_lock_of_a_dead_process_is_taken_over(store, library):
 def test_a_lock_whose_process_number_was_given_to_another_is_taken_over(store, library):
     store.lock("sweep", NOW)
     with store.writing() as connection:
-        connection.exec_driver_sql("UPDATE locks SET pid = 1, started = 'long ago'")
+        connection.execute("UPDATE locks SET pid = 1, started = 'long ago'")
     assert sweep(store, library, as_of=NOW, clock=lambda: NOW).subjects == 0
 
 
 def test_the_lock_of_another_machine_is_taken_over_only_after_long_silence(store, library):
     store.lock("sweep", NOW)
     with store.writing() as connection:
-        connection.exec_driver_sql("UPDATE locks SET host = 'elsewhere'")
+        connection.execute("UPDATE locks SET host = 'elsewhere'")
     with pytest.raises(BadUsage, match="on elsewhere"):
         sweep(store, library, as_of=NOW, clock=lambda: NOW + timedelta(minutes=10))
     sweep(store, library, as_of=NOW, clock=lambda: NOW + timedelta(minutes=20))
@@ -454,7 +454,7 @@ def test_a_reset_leaves_sweeps_before_the_clock_alone(store, swept):
 
 
 def test_a_lock_of_another_machine_with_a_beat_in_the_future_is_left_behind():
-    from ethogram.store.sweeps import is_left
+    from ethogram.store.locks import is_left
 
     row = {"host": "elsewhere", "pid": 1, "started": "", "beat_us": micros(FAR)}
     assert is_left(row, micros(NOW))

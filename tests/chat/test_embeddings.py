@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,17 @@ from ethogram.chat.accumulation import AT_REST, Stretch, risk_of, strength, stre
 from ethogram.chat.embeddings import harm_head
 from ethogram.chat.embeddings.base import Vectors, load
 from ethogram.chat.embeddings.examples import FOLDER, Example, examples
-from ethogram.chat.embeddings.harm_head import fit, head_of, kept_file, places_of, probe_of, read
+from ethogram.chat.embeddings.harm_head import (
+    OFFSET,
+    PENALTY,
+    SHARES,
+    fit,
+    head_of,
+    kept_file,
+    places_of,
+    probe_of,
+    read,
+)
 from ethogram.chat.embeddings.harm_reader import Reader, reader_of, windows
 from ethogram.chat.embeddings.static import pieces, words
 from ethogram.chat.records import Readings
@@ -210,6 +221,21 @@ def test_another_embedder_gets_a_head_of_its_own(reader: Reader, few_examples: l
     assert [reading.level for reading in own] != pytest.approx(
         [reading.level for reading in shipped], abs=1e-3
     )
+
+
+def test_a_head_is_the_ridge_regression_through_its_examples(few_examples: list[Example]):
+    embedder = load("static")
+    points = places_of(embedder, few_examples).astype(float)
+    wanted = np.array([1.0 if example.harms else -1.0 for example in few_examples])
+    # Each kind has its share, whatever its number, and harm weighs as much as everything else.
+    number = Counter(example.kind for example in few_examples)
+    weights = np.array([SHARES[example.kind] / number[example.kind] for example in few_examples])
+    for side in (1.0, -1.0):
+        weights[wanted == side] *= 0.5 / weights[wanted == side].sum()
+    given = fit(embedder, few_examples).raw(points.astype(np.float32))
+    # Where the penalty and the error balance, the errors by weight are the coefficients of the kernel.
+    coefficients = (wanted - given) * weights * len(few_examples) / PENALTY
+    assert np.allclose((points @ points.T + OFFSET) ** 2 @ coefficients, given, atol=0.01)
 
 
 def test_a_head_is_fitted_once_and_kept(few_examples: list[Example], caplog: pytest.LogCaptureFixture):

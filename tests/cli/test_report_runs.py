@@ -116,6 +116,19 @@ def test_a_sub_agent_is_named_with_who_started_it(said):
     assert "The same error again\n    agent/s1 (thread run-1) " in told
 
 
+def test_a_card_about_paths_names_them(tmp_path, capsys):
+    for run in range(4):
+        one = Maker(f"run-{run}")
+        for name in ("src/a.py", "src/b.py", "src/c.py", "src/d.py", "src/.env"):
+            one.did("edit", path=name)
+        (tmp_path / f"{run}.jsonl").write_text("\n".join(map(json.dumps, one.lines)), encoding="utf-8")
+    assert main(["analyze", str(tmp_path), "--patterns", "scope_creep"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    [first, *_] = [place for place, line in enumerate(lines) if "CRITICAL  Scope creep" in line]
+    assert "src/.env" in lines[first + 1]
+    assert "Detectable from step 5" in "".join(lines[first + 2 : first + 4])
+
+
 def test_of_many_runs_the_worst_have_cards_and_the_others_a_row(said):
     lines = [line for k in range(30) for line in failing(f"run-{k:02d}", 4 if k == 17 else k % 4)]
     rows = section(said(lines)).splitlines()

@@ -389,7 +389,7 @@ def test_a_sweep_of_old_data_warns_and_removes_nothing(folder, capsys):
     run("usage", "key", "new", "usage.key")
     run("usage", "record", "usage.csv", "--store", "usage.db")
     with sqlite3.connect("usage.db") as raw:
-        raw.execute("UPDATE about SET retention = 864000")
+        raw.execute("UPDATE meta SET value = 864000 WHERE name = 'usage_retention'")
     raw.close()
     capsys.readouterr()
     run("usage", "sweep", "--store", "usage.db")

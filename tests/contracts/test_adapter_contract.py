@@ -16,7 +16,10 @@ from ethogram.models.limits import Limits
 from waiting import calls_of, ending
 
 NAMES = registry.adapters.names()
+KEYS = (b"type", b"role", b"kind", b"event", b"source", b"sessionKey", b"messages", b"version", b"name")
+"""By which formats are told apart."""
 HEADS = [
+    *(b'{"%s": %s, "text": "hi"}' % (key, value) for key in KEYS for value in (b"{}", b"[]")),
     *(
         b"",
         b"\n",

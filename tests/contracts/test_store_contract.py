@@ -14,14 +14,15 @@ from ethogram import registry
 from ethogram.errors import BadUsage, Conflict
 from ethogram.models import Detection, Event, Evidence, Reading, Verdict
 from ethogram.risk.verdicts import Counts, Slot
-from ethogram.store import Store, contract, open_store
+from ethogram.store import Store, moving, open_store
+from ethogram.store.moving import PORTABLE
 from ethogram.store.records import Clashes, LinkRow, SharedRow, ShownRow, Staged, Swept, SweptDetection, Try
-from ethogram.store.schema import PORTABLE
 from ethogram.store.scores import Scored
 from ethogram.usage.records import UsageLook
 
-NAMES = sorted({store: name for name, store in registry.stores.items()}.values())
-"""One name of each store: some have several."""
+NAMES = [*sorted({store: name for name, store in registry.stores.items()}.values()), "dict"]
+"""One name of each store: some have several. The last is the toy of tests/dict_store.py."""
+pytestmark = pytest.mark.usefixtures("dict_stores")
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 HOUR = timedelta(hours=1)
 
@@ -74,10 +75,10 @@ def test_there_are_stores_and_each_says_what_it_is():
 
 
 def test_a_store_has_every_method_of_the_contract_with_the_same_parameters():
-    names = [name for name in vars(contract.Store) if not name.startswith("_")]
+    names = [name for name in dir(Store) if callable(getattr(Store, name)) and not name.startswith("_")]
     for store in NAMES:
-        for name in (*names, "__enter__", "__exit__"):
-            own, promised = getattr(registry.stores.get(store), name), getattr(contract.Store, name)
+        for name in names:
+            own, promised = getattr(registry.stores.get(store), name), getattr(Store, name)
             assert list(inspect.signature(own).parameters.values()) == list(
                 inspect.signature(promised).parameters.values()
             ), (store, name)
@@ -710,6 +711,14 @@ def fill(store: Store) -> None:
     store.save_state("conversation", "c", b"{}\xff", NOON, subject="ann")
     store.add_looks([UsageLook(NOON, "export", "ann", "kim", "asked")])
     store.put_note("triage", "d1", {"note": "known"}, NOON)
+    add_person(store, "ab")
+
+
+def add_person(store: Store, name: str) -> None:
+    """A person of a usage tracker, with one event and one report."""
+    store.write("people", [(name, 1, 2, 3, 3600, 1, b"\x00\xff", b"", b"id", 9)])
+    store.write("uses", [(1, name, 1, None, 0, None, 3600, "cd")])
+    store.write("reported", [(name, 1, 2, 3, 4)])
 
 
 def contents(store: Store) -> dict[str, list[tuple]]:
@@ -720,8 +729,7 @@ def contents(store: Store) -> dict[str, list[tuple]]:
 
 
 def test_a_copy_has_every_row_and_goes_on_as_the_original_would(store, other, monkeypatch):
-    for module in ("moving", "graph.moving"):
-        monkeypatch.setattr(f"ethogram.store.{module}.READ_AHEAD", 1)
+    monkeypatch.setattr(moving, "READ_AHEAD", 1)
     fill(store)
     before = contents(store)
     assert [name for name, rows in before.items() if not rows] == []
@@ -738,6 +746,20 @@ def test_a_copy_has_every_row_and_goes_on_as_the_original_would(store, other, mo
         assert getattr(other, name)() == getattr(store, name)(), name
     assert list(other.events()) == list(store.events())
     assert other.touched("s", "v", NOON + HOUR) == store.touched("s", "v", NOON + HOUR)
+
+
+def test_a_purge_of_a_subject_removes_the_person_too(store):
+    add_person(store, "ab")
+    store.purge(subject="cd")
+    assert store.count("people") == 1
+    store.purge(subject="ab")
+    assert [store.count(kind) for kind in ("people", "uses", "reported")] == [0, 0, 0]
+
+
+def test_people_count_as_something_that_a_copy_must_not_replace(store, other):
+    add_person(other, "ab")
+    with pytest.raises(BadUsage, match="people already"):
+        other.load(store.dump())
 
 
 def test_notes_are_replaced_and_removed(store):

@@ -24,7 +24,7 @@ from strategies import KINDS, MEASURES, Case, constructs, near_miss, random_case
 
 FIRST = secrets.randbelow(10**9) if IS_LONG else 0
 """The first seed: `make test` repeats itself exactly, `make test-long` draws anew."""
-CASES_OF_A_KIND, CASES_OF_A_MEASURE = (400, 400) if IS_LONG else (60, 30)
+CASES_OF_A_KIND, CASES_OF_A_MEASURE = (400, 400) if IS_LONG else (40, 20)
 """Each case is followed by a near miss, and the first third are also watched in chunks."""
 CHECKED = ("live", "columns", "lines")
 """Engines, and columns of lines that were never events."""

@@ -15,7 +15,7 @@ from ethogram.errors import BadUsage, EthogramError
 from ethogram.evaluators.response_cache import SCHEMA as ANSWERS
 from ethogram.files import sqlite
 from ethogram.store.schema import SCHEMA as EVENTS
-from ethogram.usage.tables import SCHEMA as USAGE
+from ethogram.usage.migration import OLD as USAGE
 
 KINDS = {"events": EVENTS, "usage": USAGE, "answers": ANSWERS, "hook": HOOK}
 

@@ -66,10 +66,10 @@ STORES = (
     f"store early love_bombing {STORE} --json",
     f"store groups {STORE} --by target --json",
     f"analyze {STORE} --patterns love_bombing --json",
-    f"why love_bombing ann {STORE} --json",
+    "why love_bombing ann histories/conversation.jsonl --json",
     "store copy events.db archive.db --json",
     "store info --store archive.db --json",
-    f"store export {STORE} --output everything.jsonl --json",
+    f"store export {STORE} --output everything.jsonl",
     "store import everything.jsonl --store copy.db --json",
     f"store export-subject {STORE} --subject ann",
     f"store purge {STORE} --subject bo --redact --json",
@@ -132,16 +132,17 @@ VARYING = ("bytes",)
 """Fields whose values depend on the machine."""
 
 
-def answered(folder: Path, lines: Sequence[str], *, is_private: bool = False) -> str:
+def answered(folder: Path, lines: Sequence[str], *, is_private: bool = False, settings: str = "") -> str:
     """What commands answer in a folder with the examples, the run of the tutorial, a pattern and a key."""
     copy_examples(folder / "histories")
     (folder / "mine").mkdir()
-    (folder / "ethogram.yaml").write_text(SETTINGS, encoding="utf-8")
+    if settings:
+        (folder / "ethogram.yaml").write_text(settings, encoding="utf-8")
     shutil.copy(INPUT / "deploy_after_failure.yaml", folder / "mine")
     shutil.copy(INPUT / "run.jsonl", folder)
     key = folder / "usage.key"
     key.write_text(KEY, encoding="utf-8")
     key.chmod(0o600)
     with alone(folder):
-        normal = Normal({"folder": folder, "package": PACKAGE}, VARYING, is_private=is_private)
+        normal = Normal({str(folder): "folder", str(PACKAGE): "package"}, VARYING, is_private=is_private)
         return answers(lines, normal)

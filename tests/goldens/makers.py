@@ -11,8 +11,7 @@ import click
 
 from ethogram import schemas
 from ethogram.cli.main import build_app
-from ethogram.fields import UTC_TIME
-from golden_text import compact, shortened
+from golden_text import compact, digest, shortened
 from goldens import commands, names
 
 FOLDER = Path(__file__).with_name("answers")
@@ -38,21 +37,33 @@ def help_pages(_: Path) -> str:
 
 
 def record_schemas(_: Path) -> str:
-    """The JSON Schema of every record without its texts, one field a line."""
+    """The JSON Schema of every record: each field with its type and a digest; a star where it is required."""
     lines: list[str] = []
     for name in sorted(schemas.schema_names()):
         body = without_texts(schemas.schema(name))
-        fields = body.pop("properties", {})
-        lines.append(f"{name}: {compact(body)}")
-        lines += [f"    {field}: {shortened(compact(item))}" for field, item in fields.items()]
+        fields, required = body.pop("properties", {}), body.pop("required", [])
+        lines.append(f"{name}: {digest(body)}")
+        lines += [
+            f"    {field}{'*' if field in required else ''}: {type_words(item)} {digest(item)}"
+            for field, item in fields.items()
+        ]
     return "\n".join([*lines, ""])
 
 
+def type_words(item: dict[str, Any]) -> str:
+    """What a field may be, in a few words."""
+    words = item.get("const", item.get("enum", item.get("type", "anyOf" if "anyOf" in item else "any")))
+    if item.get("type") == "array":
+        words = f"array of {type_words(item.get('items', {}))}"
+    limits = [f"{key} {item[key]}" for key in ("minimum", "maximum", "maxLength") if key in item]
+    return " ".join([shortened(words if isinstance(words, str) else compact(words)), *limits])
+
+
 def without_texts(value: Any) -> Any:
-    """A schema without descriptions, and with the patterns of times by their name."""
+    """A schema without descriptions."""
     if isinstance(value, dict):
         return {
-            key: "<time>" if item == UTC_TIME else without_texts(item)
+            key: without_texts(item)
             for key, item in value.items()
             if key != "description" or isinstance(item, dict)
         }
@@ -69,7 +80,7 @@ GOLDENS: dict[str, Callable[[Path], str]] = {
     "readme.txt": partial(commands.answered, lines=commands.README),
     "tutorial.txt": partial(commands.answered, lines=commands.TUTORIAL),
     "stores.txt": partial(commands.answered, lines=commands.STORES),
-    "judging.txt": partial(commands.answered, lines=commands.JUDGING),
+    "judging.txt": partial(commands.answered, lines=commands.JUDGING, settings=commands.SETTINGS),
     "people.txt": partial(commands.answered, lines=commands.PEOPLE, is_private=True),
     "catalogues.txt": partial(commands.answered, lines=commands.CATALOGUES),
     "help.txt": help_pages,

@@ -9,7 +9,7 @@ import pytest
 from golden_text import difference
 from goldens.makers import FOLDER, GOLDENS
 
-MAX_BYTES = 500_000
+MAX_BYTES = 520_000
 
 
 @pytest.mark.parametrize("name", GOLDENS)

@@ -180,3 +180,12 @@ def test_turns_of_a_chat_are_messages_of_one_conversation(tmp_path: Path):
     ]
     named = read(tmp_path, {"role": "user", "speaker": "kim", "text": "hello"})
     assert [(e.subject, e.target) for e in named] == [("kim", "dump/assistant")]
+
+
+@pytest.mark.parametrize("role", [{}, [], 1])
+def test_a_role_that_is_no_text_is_a_fault_at_most(tmp_path: Path, role: Any):
+    turn = {"role": "user", "text": "hello"}
+    read(tmp_path, {"role": role, "author": "ann", "text": "hi"}, skip_bad=True)
+    # The format is chosen by the first lines; a later one may be anything.
+    [first, *_] = read(tmp_path, *[turn] * 2000, {"role": role, "text": "hi"}, skip_bad=True)
+    assert first.attributes["role"] == "user"

@@ -35,7 +35,16 @@ class Server(uvicorn.Server):
 @contextmanager
 def serving(app: Any) -> Iterator[int]:
     """The port on which an application is served."""
-    server = Server(uvicorn.Config(app, port=0, log_level="critical", backlog=1000, ws="none"))
+    server = Server(
+        uvicorn.Config(
+            app,
+            port=0,
+            log_level="critical",
+            backlog=1000,
+            ws="none",
+            timeout_keep_alive=int(PATIENCE_SECONDS),
+        )
+    )
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()
     while not server.started:

@@ -125,11 +125,35 @@ def test_the_stream_tells_what_happens_and_continues(client: httpx.Client, found
     assert second[1]["subject"] == "cy"
 
 
+def test_a_page_of_the_inbox_has_a_hundred_items_unless_asked_otherwise(client: httpx.Client) -> None:
+    for name in (f"s{number}" for number in range(101)):
+        steps = [line(f"{name}-{day}", day, subject=name) for day in (1, 2, 3)]
+        post(client, *steps, line(f"{name}-4", 4, subject=name, readings=COLD))
+    wait_for(lambda: client.get("/v1/detections").json()["total"] == 101)
+    pages = [client.get("/v1/inbox", params=query).json() for query in ({}, {"limit": 3}, {"limit": 101})]
+    assert [len(page["items"]) for page in pages] == [100, 3, 101]
+
+
 def test_patterns_are_shown_with_their_files(client: httpx.Client) -> None:
     rows = client.get("/v1/patterns").json()["patterns"]
     assert {"love_bombing", "loop"} <= {row["name"] for row in rows if row["on"]}
     assert "title:" in client.get("/v1/patterns/love_bombing").json()["yaml"]
     assert client.get("/v1/patterns/love_bomb").status_code == 404
+
+
+def test_an_export_may_be_of_one_subject_or_of_one_source(start: Start) -> None:
+    client = start(detects=False)
+    post(client, line("e1", 1), line("e2", 2, subject="bo"), line("e3", 3, source="forum"))
+
+    def exported(**query: str) -> list[str]:
+        lines = client.get("/v1/export", params=query).text.splitlines()
+        return [json.loads(text)["id"] for text in lines]
+
+    assert exported() == ["e1", "e2", "e3"]
+    assert exported(subject="ann") == ["e1", "e3"]
+    assert exported(source="forum") == ["e3"]
+    assert exported(subject="ann", source="forum") == ["e3"]
+    assert exported(subject="cy") == []
 
 
 def test_export_and_purge(client: httpx.Client, found: dict[str, Any]) -> None:

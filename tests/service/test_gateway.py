@@ -17,6 +17,7 @@ import pytest
 
 from ethogram.errors import BadUsage
 from ethogram.service import gateway as gateway_module
+from ethogram.service import upstream as upstream_module
 from ethogram.service.gateway import Gateway, ProxyOptions
 from ethogram.service.keys import new_key
 from ethogram.service.options import ServeOptions
@@ -549,7 +550,11 @@ def test_a_request_that_does_not_arrive_is_given_up(begin: Begin, monkeypatch: p
 
 
 @pytest.mark.parametrize("count", [40, pytest.param(200, marks=pytest.mark.long)])
-def test_many_conversations_at_once(begin: Begin, tmp_path: Path, count: int) -> None:
+def test_many_conversations_at_once(
+    begin: Begin, tmp_path: Path, count: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Upstream and gateway share a process here, and both may be slow.
+    monkeypatch.setattr(upstream_module, "CONNECT", PATIENCE_SECONDS)
     proxy = begin(
         Upstream(lambda fields: f"answer to {fields['messages'][-1]['content']}"), str(tmp_path / "c.db")
     )
@@ -561,6 +566,7 @@ def test_many_conversations_at_once(begin: Begin, tmp_path: Path, count: int) ->
             history.append(user(f"question {turn} of {number}"))
             body = {"model": "stub", "messages": history}
             answer = await client.post("/v1/chat/completions", json=body)
+            assert answer.status_code == 200, answer.text
             names.append(answer.headers["x-ethogram-conversation"])
             text = answer.json()["choices"][0]["message"]["content"]
             assert text == f"answer to question {turn} of {number}"

@@ -299,12 +299,12 @@ def test_a_probe_says_that_the_store_cannot_be_written_until_it_can(store: Store
 
 
 def test_a_probe_does_not_wait_for_a_write_that_waits(tmp_path: Path) -> None:
-    path, now = tmp_path / "slow.db", 0.0
+    path, now = tmp_path / "slow.db", 500.0
     with SQLiteStore(str(path), create=True) as store:
         probe = StoreProbe(store, Outage("the store"), fresh=0.0, wait=0.01, clock=lambda: now)
         with locked(path):
             assert probe.fault() == ""  # others may be writing
-            now = 11.0
+            now = 511.0
             assert probe.fault() == "the store has taken no write for 11 seconds"
         wait_until(lambda: probe.fault() == "", "the write to be done")
 

@@ -36,6 +36,20 @@ def test_different_subjects_are_counted_once_each():
     assert readings(events, "copy") == [0, 0, 1, 0]
 
 
+def test_what_a_program_is_told_is_no_copy():
+    told = [
+        {"role": "system"},
+        {"role": "developer"},
+        {"role": "user", "task_prompt": True},
+        {"role": "user"},
+    ]
+    events = [
+        Event.sample(id=f"{n}", subject=f"run {n}", text=SPAM, attributes=attributes)
+        for n, attributes in enumerate([*told, *told])
+    ]
+    assert readings(events, "copied_by") == [None, None, None, 1, None, None, None, 2]
+
+
 @pytest.mark.parametrize(
     "other",
     [
@@ -106,7 +120,7 @@ ROWS = st.tuples(
     st.sampled_from("abc"),
     TEXTS,
     st.sampled_from(["message", "post"]),
-    st.sampled_from([{}, {"path": "a/b.py"}]),
+    st.sampled_from([{}, {"path": "a/b.py"}, {"role": "system"}]),
 )
 BESIDE_A_SCORE = ["request_size", "request_made", "accused", "other_complied"]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -26,6 +27,7 @@ from ethogram.app.analyze import analyze_gathered, load_library
 from ethogram.app.live.stream_consumer import EventWriter
 from ethogram.cli.main import main
 from ethogram.config import Settings
+from ethogram.data import DATA
 from ethogram.errors import BadUsage
 from ethogram.ingest import read_events
 from ethogram.models.detection import STANDING
@@ -33,6 +35,7 @@ from ethogram.models.limits import Limits
 from ethogram.patterns.library import Library
 from ethogram.spark import _line_maker, blocks, detect, read_parquet, read_stream, session, write_stream
 from ethogram.store import open_store
+from markdown_blocks import ROOT, blocks_of
 from sampling import for_each
 from small import write_patterns
 from waiting import wait_until
@@ -164,6 +167,21 @@ def test_the_command_writes_the_records_of_analyze(
     theirs = capsys.readouterr().out.splitlines()
     (written,) = out.glob("part-*")
     assert [json.loads(line) for line in written.read_text().splitlines()] == list(map(json.loads, theirs))
+
+
+def test_the_recipe_of_the_page_finds_in_json_lines_what_analyze_finds(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    pa.parquet.write_table(random_rows(4), tmp_path / "events.parquet")
+    shutil.copy(DATA / "examples" / "network.jsonl", tmp_path / "events.jsonl")
+    recipe = next(block for block in blocks_of(ROOT / "docs" / "scaling.md") if "read.json" in block.text)
+    monkeypatch.setattr(spark_module, "session", lambda master: spark)
+    names: dict[str, Any] = {}
+    # Whole paths: the JVM may have been started elsewhere.
+    exec(recipe.text.replace('"events.', f'"{tmp_path}/events.'), names)
+    theirs = analyze_gathered(read_events(tmp_path / "events.jsonl"), load_library(None, Settings()))
+    assert theirs.detections
+    assert records(names["analysis"]) == records(theirs)
 
 
 def test_what_cannot_be_told_apart_is_refused(spark: Any):

@@ -22,8 +22,11 @@ from store_files import EVENTS, KEY, OF_EVENTS, OF_USE, USAGE, left_beside, make
 
 COMMANDS = [(EVENTS, name, args) for name, args in OF_EVENTS.items()]
 COMMANDS += [(USAGE, name, args) for name, args in OF_USE.items()]
-IN_STEPS = {"import", "sweep", "usage record", "usage sweep"}
-"""Commands that commit as they go on: what they wrote before they met the damage stays."""
+IN_STEPS = {"import", "sweep", "usage record", "usage sweep", "usage signals", "export-subject"}
+"""Commands that commit as they go on: what they wrote before they met the damage stays.
+
+So does the line of the audit that says who was looked at.
+"""
 PAGE = 4096
 
 

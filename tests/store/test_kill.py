@@ -103,8 +103,8 @@ def kill(process: subprocess.Popen[str], after: float) -> list[str]:
 
 def is_whole(path: Path) -> bool:
     with open_store(str(path)) as store, store.reading() as connection:
-        checked = connection.exec_driver_sql("PRAGMA integrity_check").scalar_one()
-        orphans = connection.exec_driver_sql("PRAGMA foreign_key_check").all()
+        checked = connection.execute("PRAGMA integrity_check").fetchone()[0]
+        orphans = connection.execute("PRAGMA foreign_key_check").fetchall()
     return checked == "ok" and not orphans
 
 

@@ -8,6 +8,7 @@ import random
 import threading
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -21,15 +22,15 @@ from ethogram.config import Settings
 from ethogram.errors import BadUsage, EthogramError
 from ethogram.models import Event, Reading
 from ethogram.patterns.library import load_patterns
-from ethogram.store import open_store
-from ethogram.store.graph import connection, moving
-from ethogram.store.graph import imports as graph_imports
+from ethogram.store import imports, moving, open_store
+from ethogram.store.graph import connection
 from ethogram.store.graph.connection import parse
 from ethogram.store.graph.schema import check_labels
 from ethogram.store.neo4j import Neo4jStore, open_graph
 from ethogram.store.records import Staged
 from markdown_blocks import ROOT, blocks_of
 from neo4j_server import own_neo4j
+from risk_makers import detection
 from servers import free_port, small_disk
 from settings_files import trusted_settings
 from small import WARM, warm_messages, write_events, write_patterns
@@ -51,7 +52,7 @@ def store(url) -> Iterator[Neo4jStore]:
 
 
 def rows(store: Neo4jStore, query: str, **values: Any) -> list[Any]:
-    return store.read(lambda tx: tx.run(query, **values))
+    return store.ask(lambda tx: tx.run(query, **values))
 
 
 def event(name: str, minute: int = 0, **fields: Any) -> Event:
@@ -90,6 +91,27 @@ def test_whatever_the_batches_messages_are_linked_once_and_in_order(store):
     assert order(store) == [f"e{minute:02}" for minute in range(40)]
     store.add([event("last", 99)])
     assert order(store)[-2:] == ["e39", "last"]
+
+
+def test_messages_around_those_that_are_removed_are_linked(store):
+    store.add([event(f"e{n}", n) for n in range(8)])
+    assert store.delete("events", [("id", "in", ["e0", "e3", "e4", "e7"])]) == 4
+    assert order(store) == ["e1", "e2", "e5", "e6"]
+    store.add([event("late", 4)])
+    assert order(store) == ["e1", "e2", "late", "e5", "e6"]
+
+
+def test_a_source_that_is_renamed_takes_its_subjects_messages_and_detections_along(store):
+    store.add([event("x")])
+    store.add([event(f"b{n}", n, subject="bo", source="chat of ann") for n in range(3)])
+    store.save_found([("new", detection(subject="cy", source="chat of ann"))], NOON)
+    store.purge(subject="ann", redact=True)
+    sent = "MATCH (s:Subject)-[:SENT]->(m:Message) RETURN s.source, s.id, m.source, m.id ORDER BY m.at_us"
+    assert rows(store, sent) == [("chat of [purged]", "bo", "chat of [purged]", f"b{n}") for n in range(3)]
+    exhibits = "MATCH (s:Subject)-[r:EXHIBITS_PATTERN]->(p) RETURN s.source, s.id, r.source, p.name"
+    assert rows(store, exhibits) == [("chat of [purged]", "cy", "chat of [purged]", "loop")]
+    assert rows(store, "MATCH (s:Subject) RETURN s.id ORDER BY s.id") == [("bo",), ("cy",)]
+    assert order(store) == ["b0", "b1", "b2"]
 
 
 def test_an_import_that_another_program_continues_knows_what_is_staged(url):
@@ -148,7 +170,7 @@ def test_labels_of_another_design_are_chosen_once(url):
         ({"Subject": "Message"}, "Message would be the name of Subject and of Message"),
         ({"Subject": "agent", "Message": "AGENT"}, "AGENT would be the name of Subject and of Message"),
         ({"Subject": "Source"}, "Source would be the name of Subject and of Source"),
-        ({"SENT": "SWEPT"}, "SWEPT would be the name of SENT and of SWEPT"),
+        ({"SENT": "SWEPT"}, "Swept would be the name of SENT and of Swept"),
     ],
 )
 def test_a_label_that_is_no_name_is_refused(labels, message):
@@ -179,26 +201,26 @@ def test_an_address_is_shown_without_its_password():
 
 
 def test_a_large_import_is_checked_as_a_whole_and_then_moved_in_steps(store, monkeypatch):
-    monkeypatch.setattr(graph_imports, "STEP", 3)
-    monkeypatch.setattr(graph_imports, "BATCH", 3)
+    monkeypatch.setattr(Neo4jStore, "max_events", 3)
+    monkeypatch.setattr(imports, "PIECE", 3)
     store.add([event("e5", 5)])
     given = [Staged(event(f"e{n}", n, subject=f"s{n % 2}" if n != 5 else "ann"), 0, n) for n in range(9)]
     of, _ = store.stage(store.begin_import("k", {}, NOON), given, {})
     clash, _ = store.stage(of, [Staged(event("e5", 5, source="x"), 0, 10)], {})
-    interrupted = graph_imports.move
+    interrupted = Neo4jStore._move_piece
     moved: list[tuple[int, int]] = []
 
-    def move(tx, number, *, skip_clashes):
+    def move(self, number):
         if len(moved) == 2:
             raise KeyboardInterrupt
-        step = interrupted(tx, number, skip_clashes=skip_clashes)
+        step = interrupted(self, number)
         moved.append(step[:2])
         return step
 
-    monkeypatch.setattr(graph_imports, "move", move)
+    monkeypatch.setattr(Neo4jStore, "_move_piece", move)
     with pytest.raises(KeyboardInterrupt):
         store.finish_import(clash, {}, files={}, options="o", at=NOON)
-    monkeypatch.setattr(graph_imports, "move", interrupted)
+    monkeypatch.setattr(Neo4jStore, "_move_piece", interrupted)
     again = store.begin_import("k", {}, NOON)
     done = store.finish_import(again, {}, files={"h": 10}, options="o", at=NOON)
     assert (moved, done.added) == ([(3, 0), (2, 1)], 4)
@@ -221,9 +243,9 @@ def test_where_there_is_no_store_it_says_how_to_make_one(url):
 
 
 def test_a_newer_schema_is_refused_and_left_as_it_is(url, store, capsys):
-    store.write(lambda tx: tx.run("MATCH (w:Ethogram {name: 'store'}) SET w.schema = 99"))
+    store.change(lambda tx: tx.run("MATCH (w:Ethogram {name: 'store'}) SET w.schema = 99"))
     for create in (False, True):
-        with pytest.raises(EthogramError, match=r"has schema 99, and .* knows 1: .*upgrade ethogram"):
+        with pytest.raises(EthogramError, match=r"has schema 99, and .* knows 2: .*upgrade ethogram"):
             open_store(url, create=create)
     assert main(["sweep", "--store", url]) == 2
     assert "nothing was changed" in capsys.readouterr().err
@@ -289,6 +311,30 @@ def test_a_sweep_finds_what_it_finds_in_sqlite_and_links_subjects_to_patterns(st
     }
 
 
+def test_the_server_filters_and_limits(store, monkeypatch):
+    """A sweep of ten new events reads these subjects; a page of detections is all that is handed over."""
+    handed = [0]
+    stream = connection.Transaction.stream
+
+    def counted(self, query, **values):
+        for record in stream(self, query, **values):
+            handed[0] += 1
+            yield record
+
+    every = [replace(item, thread=item.subject) for n in range(200) for item in bombing(f"s{n}", 10 * n)]
+    store.add(every)
+    _, done = swept(store, ["love_bombing"])
+    store.mark_reported(change.key for change in done.changes)
+    store.add([event(f"new{n}", 5_000, subject=f"s{n}", readings={"compassion": 0.5}) for n in range(10)])
+    monkeypatch.setattr(connection.Transaction, "stream", counted)
+    _, total = store.find_detections(limit=3, offset=2)
+    assert (total, handed[0]) == (200, 3 + 1)
+    handed[0] = 0
+    assert sweep(store, load_patterns(["love_bombing"]), as_of=LATER, clock=lambda: LATER).events == 10 * 6
+    # Their events, once more as those of their threads, their numbers and marks, a few rows of the sweep.
+    assert handed[0] <= 2 * 10 * 6 + 60
+
+
 def test_the_commands_work_on_a_graph(url, tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     write_patterns(tmp_path / "patterns", WARM)
@@ -315,8 +361,7 @@ def test_the_commands_work_on_a_graph(url, tmp_path, capsys, monkeypatch):
 
 
 def test_a_copy_goes_in_steps_and_links_all_messages(store, new_store, monkeypatch):
-    monkeypatch.setattr(moving, "BATCH", 4)
-    monkeypatch.setattr(moving, "STEP", 5)
+    monkeypatch.setattr(moving, "READ_AHEAD", 4)
     monkeypatch.setattr(connection, "STEP", 5)
     with new_store("sqlite") as origin:
         origin.add([event(f"{who}{n}", n, subject=who) for who in ("ann", "bo", "cy") for n in range(6)])
@@ -373,7 +418,7 @@ def test_nobody_uses_a_copy_that_is_not_finished_and_the_next_begins_anew(url, s
         origin.add([event("a"), event("b", 1)])
         # As a copy that was killed leaves it.
         store.add([event("half")])
-        store.write(lambda tx: tx.run("MATCH (w:Ethogram {name: 'store'}) SET w.copying = 'killed'"))
+        store.change(lambda tx: tx.run("MATCH (w:Ethogram {name: 'store'}) SET w.copying = 'killed'"))
         with open_store(url, create=True) as again:
             again.load(watched(origin.dump()))
             assert [item.id for item in again.events()] == ["a", "b"]
@@ -407,7 +452,7 @@ def test_a_user_without_the_right_to_write_is_told(store):
         )
 
     with pytest.raises(EthogramError, match=r"not allowed for user 'ann'; the user needs the right"):
-        store.write(refuse)
+        store.change(refuse)
 
 
 @pytest.mark.long

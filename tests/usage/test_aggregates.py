@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 import struct
 from pathlib import Path
 
@@ -9,14 +10,13 @@ from ethogram.usage.retention import coarse, forget_before
 from ethogram.usage.sessions import read_sessions
 from ethogram.usage.settings import Settings
 from ethogram.usage.summary import Summary, read_days, read_stretches, record
-from ethogram.usage.tables import connect
 from usage_stores import BEGIN, DAY, HALF_HOUR, WHO, fill, is_in, opened
 
 
 def rows_of(path: Path) -> list[Summary]:
-    raw = connect(path)
+    raw = sqlite3.connect(path)
     rows = raw.execute("SELECT first, newest, events, ahead, zoned, stretches, days FROM people").fetchall()
-    assert raw.execute("SELECT count(*) FROM events").fetchone() == (0,)
+    assert raw.execute("SELECT count(*) FROM uses").fetchone() == (0,)
     raw.close()
     return [Summary(*row) for row in rows]
 

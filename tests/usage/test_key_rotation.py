@@ -16,7 +16,7 @@ from usage_stores import BEGIN, DAY, EVENT, NOW, WHO, fill, is_in, opened
 def test_a_key_is_added_without_knowing_anybody(path, key):
     with opened(path, key) as tracker:
         fill(tracker)
-        old = bytes.fromhex(tracker.name(WHO))
+        old = tracker.name(WHO)
         tracker.signals(WHO, NOW)
         as_of = BEGIN + 45 * DAY
         before = tracker.signals(WHO, as_of).to_dict()

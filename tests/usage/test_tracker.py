@@ -210,6 +210,16 @@ def test_nothing_is_taken_after_the_end(tmp_path):
         tracker.record("ann", BEGIN)
 
 
+@pytest.mark.parametrize(
+    ("subject", "says"), [(" ", "subject is empty"), ("x" * 513, "subject is longer than 512 characters")]
+)
+def test_an_id_that_nobody_can_have_is_refused_and_not_written_into_the_audit(tracker, subject, says):
+    for look in (tracker.signals, lambda given: list(tracker.export(given)), tracker.purge):
+        with pytest.raises(BadUsage, match=says):
+            look(subject)
+    assert tracker.audit() == []
+
+
 def test_a_pseudonym_asks_about_the_same_person(tracker):
     month(tracker, days=20)
     as_of = BEGIN + 30 * DAY
@@ -299,6 +309,19 @@ def test_memory_holds_the_same_however_often_somebody_reads(monkeypatch):
     assert plain == read == full
     # An id stands for a person and a ten of events, and each of the 7 people is in each of the 6 tens.
     assert sum(records[0]["events"] for records in plain) == 6 * 7
+
+
+def test_events_that_may_wait_for_an_hour_are_written_once_they_are_many(tmp_path, monkeypatch):
+    monkeypatch.setattr(write_buffer, "MAX_WAITING", 3)
+    with (
+        UsageTracker(tmp_path / "usage.db", key=KEYS, clock=lambda: NOW, hold=3600) as tracker,
+        UsageTracker(tmp_path / "usage.db", key=KEYS, clock=lambda: NOW) as other,
+    ):
+        people = []
+        for name in "abcd":
+            tracker.record(name, BEGIN, 10)
+            people.append(other.info()["people"])
+    assert people == [0, 0, 3, 3]
 
 
 def test_a_forked_child_has_a_copy_of_memory_of_its_own():

@@ -13,10 +13,12 @@ from contextlib import closing
 import pytest
 
 from ethogram.errors import BadUsage, EthogramError
-from ethogram.usage import tables
+from ethogram.models import Event
+from ethogram.store import open_store, sqlite
+from ethogram.store.schema import SCHEMA
 from ethogram.usage import tracker as tracker_module
+from ethogram.usage.behavioral import BehavioralTracker
 from ethogram.usage.pseudonym import new_keys, write_keys
-from ethogram.usage.tables import SCHEMA
 from ethogram.usage.tracker import UsageTracker
 from waiting import PATIENCE_SECONDS
 
@@ -180,6 +182,22 @@ def test_a_shorter_retention_takes_hold_of_what_is_there(path):
         assert tracker.info()["people"] == 1
 
 
+def test_a_new_file_without_a_key_gets_one_of_the_user_which_stays(path, tmp_path, monkeypatch):
+    monkeypatch.delenv("ETHOGRAM_USAGE_KEY_FILE", raising=False)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    with BehavioralTracker(UsageTracker(path)).usage as tracker:
+        tracker.record("ann", BEGIN)
+        name = tracker.name("ann")
+    own = tmp_path / "config" / "ethogram" / "usage.key"
+    assert (own.stat().st_mode & 0o777, own.parent.stat().st_mode & 0o777) == (0o600, 0o700)
+    with UsageTracker(path) as tracker:
+        assert tracker.name("ann") == name
+    own.unlink()
+    with pytest.raises(BadUsage, match="that the store was made with"):
+        UsageTracker(path)
+    assert not own.exists()
+
+
 def test_files_of_others_are_left_alone(path, tmp_path):
     path.write_text("subject,at\n")
     with pytest.raises(BadUsage, match="not a usage store"):
@@ -228,7 +246,7 @@ def test_what_is_let_go_of_is_counted_and_its_file_can_be_recorded_again(path, k
         assert tracker.record_all(events, "a file") == (0, 3)
         # As if time had passed meanwhile, and somebody else had come.
         raw = sqlite3.connect(path)
-        raw.execute("UPDATE about SET newest = ?", (BEGIN + 40 * DAY,))
+        raw.execute("UPDATE meta SET value = ? WHERE name = 'usage_newest'", (BEGIN + 40 * DAY,))
         raw.commit()
         raw.close()
         gone = tracker.tidy(BEGIN + 40 * DAY)
@@ -242,7 +260,7 @@ def test_an_older_store_is_upgraded_with_its_people(path, monkeypatch):
         tracker.record("ann", BEGIN)
     # The program of tomorrow: one more step leads to its schema.
     newer = SCHEMA._replace(steps=(*SCHEMA.steps, "CREATE TABLE moods (name TEXT) STRICT;\n"))
-    monkeypatch.setattr(tables, "SCHEMA", newer)
+    monkeypatch.setattr(sqlite, "SCHEMA", newer)
     for _ in range(2):
         with opened(path) as tracker:
             assert events_of(tracker, "ann") == 1
@@ -282,11 +300,11 @@ def test_words_are_no_truth(path):
 
 
 def test_a_store_of_events_is_no_usage_store(path):
-    raw = sqlite3.connect(path)
-    raw.execute("PRAGMA application_id = 0x6574686F")
-    raw.execute("CREATE TABLE events (one)")
-    raw.close()
-    with pytest.raises(BadUsage, match="is a store of events"):
+    with open_store(str(path), create=True) as store:
+        store.add([Event.sample()])
+    with pytest.raises(BadUsage, match="is a store of events, not a usage store"):
+        opened(path, create=False)
+    with pytest.raises(BadUsage, match="has subjects by their own names"):
         opened(path)
 
 

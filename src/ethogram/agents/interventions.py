@@ -28,6 +28,9 @@ MAX_SITUATION_KEYS = 8
 MAX_CRITICAL = 64
 """Interventions about critical paths that are remembered."""
 
+REJECTED = "rejected"
+"""The key of interventions about outputs that were rejected for their form."""
+
 Intervention = dict[str, Any]
 """What was said about one thing: its cause and keys, its rung (a number), the step and how many times."""
 
@@ -172,6 +175,9 @@ def keys_of(plan: Plan, pattern: str, recent: Sequence[Mapping[str, Any]]) -> tu
     names, now = plan.program(pattern).signals, recent[-1]
     if not {"error_key", "step_key", "talk_key"} & set(names):
         return ()
+    if now.get("complaint"):
+        # Rejected outputs need not be equal, and nothing need have been called.
+        return (REJECTED,) if "complaint_key" in names else None
     if "error_key" in names and not now["error_key"]:
         return None
     counts = Counter(item["key"] for item in recent)
@@ -212,6 +218,8 @@ def settle(state: State, standings: Sequence[Standing]) -> tuple[State, tuple[Se
 
 
 def _recurs(item: Mapping[str, Any], now: Mapping[str, Any], holds: bool) -> bool:
+    if REJECTED in item["keys"]:
+        return bool(now.get("complaint"))
     if item["keys"]:
         return now["error_key"] in item["keys"] or (now["key"] in item["keys"] and not now["progress"])
     # A path outside cannot be taken back; what counts is whether another one follows.

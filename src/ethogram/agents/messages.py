@@ -92,6 +92,7 @@ def recent_steps(
         "operations": [] if step is None else list(operations_of(step)),
         "error": shorten(line or error, MAX_EXCERPT) if error else "",
         "error_key": digest(error) if error else "",
+        "complaint": shorten(_complaint(step, readings), MAX_EXCERPT),
         "path": shorten(path, MAX_SHOWN),
         "path_key": digest(path) if path else "",
         "progress": readings.get("progress") == 1,
@@ -99,6 +100,15 @@ def recent_steps(
         "outside": readings.get("out_of_scope") == 1 or readings.get("critical_path") == 1,
     }
     return [*state["recent"], item][-MAX_RECENT:]
+
+
+def _complaint(step: Step | None, readings: Mapping[str, Value]) -> str:
+    """What a scaffold said was wrong with the form of an output, as written where known; '' if nothing."""
+    complaint = str(readings.get("complaint_key", ""))
+    if not complaint or step is None:
+        return complaint
+    text = step.error if step.error and " " in step.error else step.result
+    return text.strip().partition("\n")[0] or complaint
 
 
 def _critical_paths(
@@ -192,6 +202,12 @@ class Situation:
     critical: tuple[str, ...] = ()
     is_first: bool = False
 
+    @property
+    def rejected(self) -> Recent:
+        """The outputs up to now that were rejected for their form, one after the other."""
+        count = next((n for n, item in enumerate(reversed(self.recent)) if not item.get("complaint")), None)
+        return self.recent if count is None else self.recent[len(self.recent) - count :]
+
     def repeats(self, step: Mapping[str, Any]) -> bool:
         """Return whether a step is one of those that repeat."""
         return step["key"] in self.keys or step["error_key"] in self.keys
@@ -247,6 +263,11 @@ def describe(situation: Situation) -> str:
         if paths := list(dict.fromkeys(outside))[:MAX_PATHS]:
             noun = "a path" if len(paths) == 1 else "paths"
             return f"Touched {noun} outside the task: {', '.join(map(quote, paths))}."
+    if rejected := situation.rejected:
+        complaint = quote(rejected[-1]["complaint"])
+        if len(rejected) == 1:
+            return f"The last output was rejected for its form: {complaint}."
+        return f"The last {len(rejected)} outputs were rejected for their form: {complaint}."
     error, steps = repeated_error(situation)
     if error:
         command = steps[-1]["shown"]
@@ -309,6 +330,8 @@ def advice(situation: Situation) -> str:
         )
     if situation.is_scope:
         return "Unless the user asked for it, stay within the task and undo what you changed there."
+    if situation.rejected:
+        return "Give one output in the form that is asked for, and nothing else."
     if not situation.keys:
         return situation.recommendation
     again = "Repeating it will give the same result: say what would be different, or try another way."

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from ..models.event import Event, Value
 from ..models.timestamps import micros
 from ..signals.agent.errors import CANCELLED
+from ..signals.agent.keys import is_complaint
 from ..signals.agent.step import read_step
 from ..signals.measurer import Measurer
 from .interventions import advise, settle
@@ -43,7 +44,8 @@ def observe(plan: Plan, state: State, event: Event, measurer: Measurer | None = 
     if measurer is None:
         state["signals"] = without_secrets(own.save(), state["signals"])
     state["goal"] = state["goal"] or goal_of(plan, event)
-    if event.kind == "message" and event.attributes.get("role") == "user":
+    is_user = event.kind == "message" and event.attributes.get("role") == "user"
+    if is_user and not is_complaint(event.text or ""):
         # What the user asks for is no repetition of what was done before.
         state["recent"] = []
     is_step = _is_step(event, readings)

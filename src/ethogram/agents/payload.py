@@ -55,7 +55,9 @@ def result_event(record: Mapping[str, Any], number: int, at: datetime) -> Event:
     details: Mapping[str, Any] = response if isinstance(response, dict) else {}
     failed = text_at(record, "hook_event_name") == "PostToolUseFailure"
     text = _json_text(record.get("error")) if failed else response_text(response)
-    attributes: dict[str, Any] = {**_call(record), "result": text[:MAX_RESULT]}
+    attributes = _call(record)
+    if failed or response is not None:  # else what came back is not known, which is not the same as nothing
+        attributes["result"] = text[:MAX_RESULT]
     if len(text) > MAX_RESULT:
         attributes["result_length"] = len(text)
     code = details.get("exit_code")
@@ -95,7 +97,9 @@ def _event(
     text: str | None = None,
     subject: str | None = None,
 ) -> Event:
-    attributes = {name: value for name, value in attributes.items() if value not in (None, "")}
+    attributes = {
+        name: value for name, value in attributes.items() if value not in (None, "") or name == "result"
+    }
     if cwd := text_at(record, "cwd")[:MAX_CWD]:
         attributes["cwd"] = cwd
     thread = text_at(record, "session_id") or "session"

@@ -14,7 +14,6 @@ from ..engine.detect import find
 from ..errors import BadUsage
 from ..ingest import Batch, Limits, OnDisk, events_of, gather_events, read_frame
 from ..ingest.collector import checked_events, latest_time
-from ..ingest.spill import open_buckets
 from ..models import EPOCH, Event, parse_time
 from ..models.detection import base_pattern
 from ..patterns.catalogue import known_ranges, load_vocabulary
@@ -172,8 +171,6 @@ def gathered_events(
         "latest": latest,
     }
     if isinstance(events, (str, Path)):
-        if (buckets := open_buckets(events)) is not None:
-            return buckets
         memory = settings.memory if memory is None else memory
         return gather_events([events], memory=memory, jobs=jobs, **common)
     if hasattr(events, "__arrow_c_stream__"):

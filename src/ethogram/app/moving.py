@@ -15,7 +15,7 @@ from ..fields import Count, RecordStruct
 from ..files.private import make_private_file
 from ..models import TRAITS, Event, format_time
 from ..models.detection import STANDING
-from ..store.contract import Rows
+from ..store.moving import Rows
 from ..store.records import Store, SubjectRow, Who
 from .stored_events import chunks
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from heapq import merge
@@ -27,7 +27,7 @@ from ..ingest.spill import (
 )
 from ..language.program import Program
 from ..models import EPOCH, Detection, Event
-from ..models.slotted import dataclass, field, replace
+from ..models.slotted import dataclass, replace
 from ..patterns.catalogue import load_vocabulary
 from ..patterns.library import Library
 from ..signals.measurer import MAX_REASONS, OTHER
@@ -100,8 +100,6 @@ class Job:
     """The signals that any event has a reading of; None where that is not known."""
     known: frozenset[str] = frozenset()
     """Signals that were measured before the events were split."""
-    surplus: Mapping[str, str] = field(default_factory=dict)
-    """Those of them, with their scorers, that no program here reads."""
 
     @property
     def measuring(self) -> Sequence[Program]:
@@ -185,9 +183,7 @@ class Tally:
 def job_of(buckets: BucketFolder, library: Library, settings: Settings, as_of: datetime) -> Job:
     """What is to be looked for in the buckets of a folder."""
     names = None if buckets.fields is None else frozenset(buckets.readings)
-    job = Job(library.programs, settings, as_of, names=names, known=frozenset(buckets.measured))
-    read = beyond_subjects(job.measuring)
-    return replace(job, surplus={name: by for name, by in buckets.measured.items() if name not in read})
+    return Job(library.programs, settings, as_of, names=names)
 
 
 def look_at(job: Job, path: Path) -> Looked:
@@ -205,10 +201,7 @@ def look_at_events(job: Job, events: EventSequence) -> Looked:
 
 
 def _read(job: Job, path: Path) -> EventSequence:
-    events = read_bucket(path).until(job.as_of)
-    if not job.surplus:
-        return events
-    return events.without_readings(lambda name, by: job.surplus.get(name) == by, only_named=True)[0]
+    return read_bucket(path).until(job.as_of)
 
 
 def _scored(job: Job, events: EventSequence) -> tuple[EventSequence, Counts, Counts]:
@@ -227,12 +220,12 @@ def prepared(buckets: BucketFolder, job: Job) -> Iterator[tuple[Job, Sequence[Pa
     What others did in a thread is in the readings of some signals, and others are in other buckets. With
     them how many readings were left out, and how many could not be measured, and why.
     """
-    measurer = measurer_of(job.measuring, job.settings, job.known)
+    measurer = measurer_of(job.measuring, job.settings)
     unused = Counter[tuple[str, str]]()
     silent = buckets.fields is not None and not depends_on_others(
         job.measuring, job.settings, buckets.kinds, buckets.fields, buckets.readings
     )
-    if silent or job.known.issuperset(beyond_subjects(job.measuring)):
+    if silent or not beyond_subjects(job.measuring):
         yield job, buckets.paths, unused, Counter()
         return
 

@@ -11,7 +11,6 @@ from hashlib import blake2b
 from .. import registry
 from ..config import Settings
 from ..ingest.batch import Drop, EventSequence, sequence_of
-from ..ingest.event_columns import EventColumns
 from ..ingest.reader import without_collection
 from ..language.ast import Attribute, Expr, Indicator, Signal
 from ..language.program import Program
@@ -44,8 +43,10 @@ def measured_events(
     unmeasured: Counter[tuple[str, str]] = Counter()
     if not measurer.signals:
         return events, unmeasured
-    whole = not isinstance(events, EventColumns)
-    for part in [measurer] if whole else measurer.parts(events.counts("kind"), events.reading_names()):
+    parts = [measurer]
+    if (columns := events.column_names()) is not None:
+        parts = measurer.parts(events.counts("kind"), columns, events.reading_names())
+    for part in parts:
         with without_collection():
             events = events.mapped(
                 lambda event, part=part: part.measure(without_steps(event)),  # type: ignore[misc]

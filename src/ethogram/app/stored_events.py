@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -23,6 +22,7 @@ from ..store.records import Store, SubjectRow
 from ..usage.audit import check_words
 from ..usage.pseudonym import Keys, Pseudonym, find_keys, name_of
 from ..usage.records import UsageLook
+from ..usage.store_keys import checked_keys, make_private
 from .mute import ask_for_facts, evidence_events, muted_by
 from .readings import needed
 
@@ -41,10 +41,6 @@ ROLES = SERVICE_ROLES | {"user", "human", "agent"}
 """Roles that do not identify a person; others are not stored."""
 SOURCE = "input"
 """The default name of a source."""
-PURPOSE = "events"
-"""Scope of the pseudonyms: those of a usage store by the same key differ."""
-CHECK_BYTES = 7
-"""Of the key's check, so that any database can hold it as a number."""
 
 
 def gather(
@@ -163,32 +159,15 @@ def check_private(store: Store, options: Options) -> Options:
         return options
     if options.keep_text:
         raise BadUsage("--pseudonyms and --keep-text do not go together: texts say who people are")
-    if store.private() is None:
-        if store.subjects():
-            raise BadUsage("this store has subjects by their own names already; name a new file")
-        salt = secrets.randbits(63)
-        store.make_private(_check_number(keys.scoped(PURPOSE, salt.to_bytes(8, "big"))), salt)
-    return replace(options, pseudonyms=_scoped(store, keys))
+    make_private(store, keys)
+    return replace(options, pseudonyms=checked_keys(store, keys))
 
 
 def keys_of(store: Store, key: str | None) -> Keys | None:
     """The keys of a private store, None of another; BadUsage where there are none, or another store's."""
     if store.private() is None:
         return None
-    return _scoped(store, find_keys(key or None, has_store=True)[0])
-
-
-def _scoped(store: Store, keys: Keys) -> Keys:
-    """The keys as this private store uses them; BadUsage where it was made with others."""
-    scoped = keys.scoped(PURPOSE, (store.private_salt() or 0).to_bytes(8, "big"))
-    if store.private() != _check_number(scoped):
-        raise BadUsage("the key is not that of this store; give the one that it was made with")
-    return scoped
-
-
-def _check_number(keys: Keys) -> int:
-    """The number by which a store recognizes its key."""
-    return int.from_bytes(keys.check()[:CHECK_BYTES], "big")
+    return checked_keys(store, find_keys(key or None, has_store=True)[0])
 
 
 def stored_name(store: Store, subject: str, key: str | None) -> str:

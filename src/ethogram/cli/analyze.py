@@ -42,10 +42,6 @@ def analyze(
     evaluator: o.ScoreFirst = "",
     scoring: ScoringOptions = NO_SCORING,
     jobs: o.Jobs = None,
-    bucket: Annotated[
-        str, o.opt("Analyse share K of N of a folder of buckets.", metavar="K/N", panel=o.SHARES)
-    ] = "",
-    output: Annotated[str, o.opt("With --bucket: write to FILE.", metavar="FILE", panel=o.SHARES)] = "",
 ) -> None:
     """Detect patterns in files of events."""
     paths = options.paths
@@ -58,15 +54,6 @@ def analyze(
     options = replace(options, as_json=shown == "json")
     moment, loaded = options.moment(), options.loaded()
     settings, library = loaded.settings, options.library(loaded)
-    if bucket or output:
-        from .buckets import analyze_bucket
-
-        if store or html or evaluator or excerpts or options.fail_on:
-            raise click.BadParameter(
-                "--bucket excludes --store, --html, --evaluator, --excerpts and --fail-on"
-            )
-        analyze_bucket(paths, library, settings, bucket, output, as_of=moment, jobs=jobs)
-        return
     progress, scored = Progress(), None
     evaluate = scoring.make(evaluator, settings, library, progress)
     if store:

@@ -25,7 +25,11 @@ INTERNAL, BAD, INTERRUPTED, PIPE_CLOSED = 1, 2, 130, 141
 DEBUG = "ETHOGRAM_DEBUG"
 _warned: set[str] = set()
 """Warnings of this command so far."""
+_SPARK = "run ethogram spark analyze, which gives the same detections (docs/scaling.md)"
 REMOVED = {
+    "ethogram bucket": _SPARK,
+    "ethogram merge": _SPARK,
+    "ethogram analyze --bucket": _SPARK,
     "ethogram sweep --inside": "leave it out; sweep reads the events and finds the same",
     "ethogram patterns show --cypher": "run ethogram sweep --store neo4j://..., which adds EXHIBITS_PATTERN",
 }

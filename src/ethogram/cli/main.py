@@ -26,8 +26,6 @@ COMMANDS: Mapping[str, Mapping[str, Target]] = {
         "why": "why:why",
     },
     "Scale": {
-        "bucket": "buckets:bucket",
-        "merge": "buckets:merge",
         "spark": Group("Detect patterns on a Spark cluster.", analyze="spark:analyze", stream="spark:stream"),
     },
     "Live": {

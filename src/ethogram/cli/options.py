@@ -246,24 +246,12 @@ class InputOptions:
         return batch
 
     def gather(
-        self,
-        library: Library,
-        settings: Settings,
-        progress: Progress,
-        *,
-        multiple: int = 1,
-        jobs: int | None = None,
+        self, library: Library, settings: Settings, progress: Progress, *, jobs: int | None = None
     ) -> Batch | OnDisk:
-        """The same; on disk where they need more memory than the settings say, or several `jobs` share them.
-
-        A folder of buckets stays where it is. Others on disk are in a multiple of `multiple` buckets.
-        """
+        """The same; on disk where the settings allow less memory, or where several `jobs` share them."""
         from ..ingest import gather_events
-        from ..ingest.spill import open_buckets
 
-        if len(self.paths) == 1 and (buckets := open_buckets(self.paths[0])) is not None:
-            return buckets
-        how: dict[str, Any] = {"memory": settings.memory, "multiple": multiple, "jobs": jobs}
+        how: dict[str, Any] = {"memory": settings.memory, "jobs": jobs}
         return self.read(library.kinds, settings, progress, reader=gather_events, **how)
 
     def report_bad(self, batch: Gathered) -> None:
@@ -500,3 +488,10 @@ def is_usage(store: str) -> bool:
     from ..usage.store import is_usage_store
 
     return is_file(store) and is_usage_store(path_of(store))
+
+
+def has_events(store: str) -> bool:
+    """Whether --store is, or is also, a store of events."""
+    from ..usage.store import has_events
+
+    return not is_usage(store) or has_events(path_of(store))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,11 +12,9 @@ import click
 from ..errors import BadUsage, did_you_mean
 from ..files.sqlite import create
 from ..report.rendering import rendered
-from ..report.wording import plural
+from ..report.wording import clean, plural, stamp
 from ..store import Store, open_store
-from ..store.records import COUNTED, TALK_SOURCES, Purged
-from ..usage.pseudonym import read_keys
-from ..usage.tables import Removed
+from ..store.records import COUNTED, TALK_SOURCES, Info, Purged
 from . import options as o
 from .output import Progress, Target, emit, json_line, write_json, write_line, write_text
 
@@ -27,6 +25,7 @@ if TYPE_CHECKING:
     from ..config import Settings
     from ..ingest import Batch, OnDisk
     from ..patterns.library import Library
+    from ..usage.records import UsagePurge
 
 
 FORMATS = ("jsonl", "parquet", "neo4j-csv")
@@ -49,6 +48,8 @@ def import_files(
     After an interruption, the same command continues where it stopped.
     """
     if pseudonyms:
+        from ..usage.pseudonym import read_keys
+
         read_keys(pseudonyms)
         if o.is_file(store):
             create(o.path_of(store))  # a new file that only its owner may read
@@ -71,6 +72,7 @@ def run_import(
     from ..app.importing import Options, import_events
     from ..ingest import Batch
     from ..ingest.batch import EventList
+    from ..usage.pseudonym import read_keys
 
     progress = Progress()
     keys = read_keys(pseudonyms) if pseudonyms else None
@@ -164,7 +166,24 @@ def info(store: o.StoreUrl, as_json: o.AsJson = False) -> None:
     """Show what is in a store."""
     with open_store(store) as opened:
         contents = opened.info()
-    emit([contents], rendered("store_info", info=contents, counted=COUNTED), as_json=as_json)
+    emit([contents], _info_lines(contents), as_json=as_json)
+
+
+def _info_lines(contents: Info) -> Iterator[str]:
+    """What is in a store, in words; not by a template, since reading those takes longer than all else."""
+    size = f"{contents.bytes / 1e6:,.1f} MB, " if contents.bytes else ""
+    yield f"{clean(contents.store)}: {size}schema {contents.schema}"
+    nouns = {"runner_states": "engine state", "readings": "measured reading"}
+    for name in COUNTED:
+        yield f"  {plural(getattr(contents, name), nouns.get(name, name.removesuffix('s')))}"
+    if contents.first_at and contents.last_at:
+        yield f"  from {stamp(contents.first_at)} to {stamp(contents.last_at)} UTC"
+    for source in contents.sources:
+        yield f"  source {clean(source.name)}{'' if source.timed else ', without times'}"
+    for staged in contents.unfinished_imports:
+        yield f"  unfinished import: {plural(staged, 'staged event')}"
+    if contents.last_sweep:
+        yield f"  last swept as of {stamp(contents.last_sweep)} UTC"
 
 
 # --- export ---------------------------------------------------------------------------------
@@ -238,13 +257,16 @@ def export_subject(
     """Write everything a store has about one subject, for that person."""
     from .usage import open_tracker
 
-    if not o.is_usage(store):
+    has_people = o.is_usage(store)
+    if o.has_events(store):
         for record in subject_records(store, subject, source, look):
-            write_json(record)
-        return
-    with open_tracker(store, look.key, look.who) as tracker:
-        for record in tracker.export(look.person(subject), look.why or None):
-            write_json(record)
+            # The lines of the audit come once, at the end.
+            if not (has_people and record.get("record") == "usage_look"):
+                write_json(record)
+    if has_people:
+        with open_tracker(store, look.key, look.who) as tracker:
+            for record in tracker.export(look.person(subject), look.why or None):
+                write_json(record)
 
 
 def subject_records(store: str, subject: str, source: str, look: o.LookOptions) -> Iterator[dict[str, Any]]:
@@ -297,22 +319,26 @@ def purge(
     if redact and (before or not subject):
         raise BadUsage("--redact needs --subject, and excludes --before")
     person, end = look.person(subject), o.moment(before, "--before")
-    mentions: Mapping[str, int] = {}
-    done: Removed | Purged
-    if o.is_usage(store):
+    all_clean, has_people, has_events = True, o.is_usage(store), o.has_events(store)
+    done: UsagePurge | Purged
+    if has_people and not source:
         with open_tracker(store, look.key, look.who) as tracker:
             done = tracker.purge(person or None, end, look.why or None)
         events = plural(done.events, "event") + (" before that time" if before else "")
         removed = f"{plural(done.people, 'person')} and {events}"
-    else:
+        emit([done], rendered("purge", done=done, removed=removed, mentions={}), as_json=as_json)
+        all_clean = done.clean
+    if has_events:
         with open_store(store) as opened:
             name = stored_name(opened, person, look.key) if subject else ""
             whose = (stored_source(opened, source, look.key), name) if source else name or None
-            look.note(opened, "purge", [None], subject)
+            if not has_people:
+                look.note(opened, "purge", [None], subject)
             done = opened.purge(subject=whose, before=end, redact=redact)
         more = f", {plural(done.states, 'conversation state')}" if done.states else ""
         removed = f"{plural(done.events, 'event')} and {plural(done.detections, 'detection')}{more}"
-        mentions = done.mentions
-    emit([done], rendered("purge", done=done, removed=removed, mentions=mentions), as_json=as_json)
-    if not done.clean:
+        how = {"done": done, "removed": removed, "mentions": done.mentions}
+        emit([done], rendered("purge", **how), as_json=as_json)
+        all_clean = all_clean and done.clean
+    if not all_clean:
         raise click.exceptions.Exit(UNCLEAN)

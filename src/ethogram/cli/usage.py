@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import click
 
 from ..errors import BadUsage
+from ..files import sqlite
 from ..models import Event, format_time, moment
 from ..report.rendering import rendered
 from ..report.wording import plural, printable
@@ -24,7 +25,7 @@ from ..usage.clock import DAY
 from ..usage.cohort import find_cohort, format_cohort
 from ..usage.event import arguments_of, make_event
 from ..usage.helpline import find_helpline
-from ..usage.pseudonym import VARIABLE, new_keys, read_keys, write_keys
+from ..usage.pseudonym import VARIABLE, find_keys, new_keys, read_keys, write_keys
 from ..usage.records import (
     PeopleByLevel,
     Removed,
@@ -54,8 +55,10 @@ Region = Annotated[str, o.opt("Choose the helpline of this region: DE, US-CA.", 
 
 def open_tracker(store: str, key: str, who: str, **how: Any) -> UsageTracker:
     """The tracker of an existing file, or with `create=True` of a new one."""
-    how = {"create": False, **how}
-    return UsageTracker(o.path_of(store), key=key or None, who=who or o.user_name(), **how)
+    path, how = o.path_of(store), {"create": False, **how}
+    # For a command no key is made unasked.
+    _, key_file = find_keys(key or None, has_store=not sqlite.is_new(path))
+    return UsageTracker(path, key=key_file, who=who or o.user_name(), **how)
 
 
 def measured_by(settings: Settings) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from ..errors import BadConfig, BadInput, BadPattern, BadUsage, Fault
-from ..files import make_private_folder, write_whole
+from ..files import make_private_folder, user_folder, write_whole
 from ..language.yaml_source import MAX_BYTES, Fields, plain, read_yaml_file
 from ..models import format_time
 from ..models.slotted import dataclass
@@ -109,17 +109,6 @@ class Trust:
         if self.status == "trusted":
             return ""
         return f"changed since you trusted it on {self.at[:10]}" if self.at else "not trusted"
-
-
-def user_folder() -> Path | None:
-    """The user's configuration folder, $XDG_CONFIG_HOME/ethogram or ~/.config/ethogram; None without a home.
-
-    A relative path does not count: it would lead into the working directory.
-    """
-    for base in (os.environ.get("XDG_CONFIG_HOME", ""), os.path.expanduser("~/.config")):  # noqa: PTH111
-        if os.path.isabs(base):  # noqa: PTH117
-            return Path(base, "ethogram")
-    return None
 
 
 def user_file() -> Path | None:

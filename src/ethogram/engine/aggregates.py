@@ -222,6 +222,10 @@ def run(values: Sequence[Value]) -> float:
     return float(length)
 
 
+MAX_CYCLE = 15
+"""Values of the longest cycle that is looked for."""
+
+
 def cycle(values: Sequence[Value]) -> tuple[float, float | None]:
     """How often the best cycle at the end repeats, and its length.
 
@@ -230,7 +234,9 @@ def cycle(values: Sequence[Value]) -> tuple[float, float | None]:
     """
     n = len(values)
     repeats, length = (1 if n else 0), 0
-    for k in range(1, min(5, n // 2) + 1):
+    for k in range(1, min(MAX_CYCLE, n // 2) + 1):
+        if values[n - 1] != values[n - 1 - k]:
+            continue
         same = k
         while same < n and values[n - 1 - same] == values[n - 1 - same + k]:
             same += 1

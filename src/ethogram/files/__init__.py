@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from .private import make_private_file, make_private_folder
+from .private import make_private_file, make_private_folder, user_folder
 from .text import read_text
 from .whole import PRIVATE, write_whole
 
-__all__ = ["PRIVATE", "make_private_file", "make_private_folder", "read_text", "write_whole"]
+__all__ = ["PRIVATE", "make_private_file", "make_private_folder", "read_text", "user_folder", "write_whole"]

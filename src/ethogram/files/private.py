@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 def make_private_file(path: str | os.PathLike[str]) -> None:
@@ -25,3 +29,16 @@ def make_private_folder(path: str | os.PathLike[str]) -> None:
         except FileExistsError:
             if not os.path.isdir(path):
                 raise
+
+
+def user_folder() -> Path | None:
+    """The user's configuration folder, $XDG_CONFIG_HOME/ethogram or ~/.config/ethogram; None without a home.
+
+    A relative path does not count: it would lead into the working directory.
+    """
+    from pathlib import Path  # hooks do without it
+
+    for base in (os.environ.get("XDG_CONFIG_HOME", ""), os.path.expanduser("~/.config")):
+        if os.path.isabs(base):
+            return Path(base, "ethogram")
+    return None

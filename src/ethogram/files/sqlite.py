@@ -207,13 +207,14 @@ def upgrade(raw: sqlite3.Connection, schema: Schema, name: str | os.PathLike[str
         )
     if not version and raw.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone():
         raise sqlite3.DatabaseError("it has tables and no schema version")
-    _run_steps(raw, schema.steps[version:])
+    run_steps(raw, schema.steps[version:])
     if version < schema.version:
         raw.execute(f"PRAGMA user_version = {schema.version}")
     return version
 
 
-def _run_steps(raw: sqlite3.Connection, steps: Sequence[str]) -> None:
+def run_steps(raw: sqlite3.Connection, steps: Sequence[str]) -> None:
+    """Run the SQL from one version to the next, inside the caller's transaction."""
     # Not executescript, which would commit.
     for step in steps:
         for statement in step.split(";\n"):
@@ -247,7 +248,7 @@ def check_integrity(raw: sqlite3.Connection) -> None:
 def columns(schema: Schema) -> Mapping[str, Mapping[str, str]]:
     """The columns of every table of a new file, with their types."""
     with closing(sqlite3.connect(":memory:")) as raw:
-        _run_steps(raw, schema.steps)
+        run_steps(raw, schema.steps)
         return _columns(raw)
 
 

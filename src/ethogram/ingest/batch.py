@@ -17,9 +17,11 @@ Key = tuple[str, str]
 """Source and id of an event."""
 Drop = Callable[[str, str], bool]
 """Whether readings of a signal by a scorer do not count."""
-ReadAtOnce = Callable[["EventSequence", Collection[str]], Mapping[str, tuple[Sequence[Any], str]] | None]
-"""Called with the events and the names of their readings; returns new readings of all events and their scorer
-by name, None where events must be changed one by one."""
+ReadAtOnce = Callable[
+    ["EventSequence", Collection[str], Collection[str]], Mapping[str, tuple[Sequence[Any], str]] | None
+]
+"""Called with the events, the names of their fields and of their readings; returns new readings of all events
+and their scorer by name, None where events must be changed one by one."""
 RowsAbout = Callable[[Mapping[str, Sequence[Any]], Collection[str], int], Iterable[int]]
 """Called with the columns of fields, the names of readings and the number of events."""
 Unknown = dict[str, tuple[int, tuple[datetime, int, str]]]
@@ -68,6 +70,10 @@ class EventSequence(EventCollection, Sequence[Event]):
     """Events in order: objects, unless a class that has columns overrides what is written here."""
 
     __slots__ = ()
+
+    def column_names(self) -> Collection[str] | None:
+        """Return the fields that any event has where there are columns, None where there are objects."""
+        return None
 
     def take(self, rows: Sequence[int]) -> EventSequence:
         """Return the events of some rows, in the order of the rows."""
@@ -179,7 +185,7 @@ class Gathered:
     @property
     def has_text(self) -> bool:
         """Whether any event has a text."""
-        return any(self.events.values("text"))
+        return self.events.has("text") and any(self.events.values("text"))
 
     @property
     def has_scores(self) -> bool:

@@ -249,6 +249,9 @@ class EventColumns(EventSequence):
     def has(self, name: str) -> bool:
         return name in self.fields
 
+    def column_names(self) -> Collection[str]:
+        return self.fields
+
     def _values(self, name: str, rows: NDArray[np.int64] | slice) -> Iterable[Any]:
         """Return the values of a field in some rows; at least so many where all are the same."""
         if name in ("at", "seq"):
@@ -300,7 +303,7 @@ class EventColumns(EventSequence):
     def mapped(
         self, change: Callable[[Event], Event], rows_about: RowsAbout, at_once: ReadAtOnce | None = None
     ) -> EventSequence:
-        added = None if at_once is None or self.measured else at_once(self, self.readings)
+        added = None if at_once is None or self.measured else at_once(self, self.fields, self.readings)
         if added is not None:
             readings: dict[str, Readings] = {
                 name: list(values) if str in set(map(type, values)) else np.array(values, np.float64)

@@ -235,7 +235,6 @@ def gather_events(
     progress: Progress | None = None,
     folder: Path | None = None,
     files: Sequence[InputFile] | None = None,
-    multiple: int = 1,
     jobs: int | None = None,
     **reading: Unpack[Reading],
 ) -> Batch | OnDisk:
@@ -243,7 +242,7 @@ def gather_events(
 
     Events on disk, in a new folder inside `folder` (default: the system's for temporary files), are there
     until the caller closes them; nothing is left where this raises. `files`, where given, are read as they
-    are, instead of those found at the paths. The number of buckets is a multiple of `multiple`.
+    are, instead of those found at the paths.
     `jobs` processes decode event lines (default: all cores where that pays); several share events on disk.
     """
     rules, source = _rules(reading), reading.get("source", SOURCE)
@@ -253,11 +252,11 @@ def gather_events(
     workers = jobs or (usable_cores() if size >= MANY_BYTES else 1)
     is_packed = any(file.path.endswith(".parquet") for file in files)
     plain = size * GZIP_RATIO if is_packed else size
-    large = _rounded_up(min(MOST_BUCKETS, 2 + plain // COLUMN_BUCKET_BYTES), multiple)
+    large = min(MOST_BUCKETS, 2 + plain // COLUMN_BUCKET_BYTES)
     where = None if COLUMNS_RATIO * size <= memory else (large, folder)
     if (gathered := _read_columns(files, source, rules, progress, where, workers)) is not None:
         return gathered
-    buckets = _rounded_up(min(MOST_BUCKETS, max(BUCKETS, size // BUCKET_BYTES)), multiple)
+    buckets = min(MOST_BUCKETS, max(BUCKETS, size // BUCKET_BYTES))
     collector = SpillingCollector(source, rules, memory, count=buckets, folder=folder)
     try:
         gathered = collector.gathered(_read_files(files, stdin, rules, collector, progress))
@@ -265,10 +264,6 @@ def gather_events(
     except BaseException:
         collector.close()
         raise
-
-
-def _rounded_up(number: int, multiple: int) -> int:
-    return -(-number // multiple) * multiple
 
 
 def events_of(lines: Iterable[Any], **reading: Unpack[Reading]) -> Batch:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import marshal
-import os
 from array import array
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -14,7 +13,6 @@ from operator import itemgetter
 from os import SEEK_CUR
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from types import MappingProxyType
 from typing import Any, BinaryIO, Self
 from zlib import crc32
 
@@ -31,8 +29,6 @@ from .ordering import by_order
 # the same program only, so they are in Python's marshal format, six times as quick as pickles.
 
 BUCKETS = 64
-MANIFEST = "buckets.json"
-"""The file that makes a folder one of Parquet buckets."""
 AT_ONCE = 16_384
 """Rows held back before they are written, of all buckets together."""
 INSERT_ROWS = 256
@@ -79,8 +75,6 @@ class BucketFolder:
     """Optional fields that any event has, with the kinds of events and names of readings; None if unknown."""
     kinds: Collection[str | None] = ()
     readings: Collection[str] = ()
-    measured: Mapping[str, str] = MappingProxyType({})
-    """Signals that were measured before the events were split, and by whom."""
     timed: tuple[str, bool] | None = None
     """The source of all events, and whether they have times; None where that is not known."""
     scratch: Path | None
@@ -188,14 +182,10 @@ def rows_of(path: Path) -> Iterator[Row]:
 
 
 def read_bucket(path: Path, names: Collection[str] | None = None) -> EventSequence:
-    """Return the events of a bucket of rows, of columns or of Parquet, in order.
+    """Return the events of a bucket of rows or of columns, in order.
 
     With `names` they need not have other fields than those, nor readings.
     """
-    if path.suffix == ".parquet":
-        from .parquet_buckets import read_parquet_bucket
-
-        return read_parquet_bucket(path, names)
     if path.suffix:
         from .column_spill import read_columns
 
@@ -390,15 +380,6 @@ class OnDisk(Gathered):
 
     def __exit__(self, *error: object) -> None:
         self.close()
-
-
-def open_buckets(path: str | Path) -> OnDisk | None:
-    """Return the events of a folder of Parquet buckets, None where the path is something else."""
-    if not os.path.isfile(Path(path, MANIFEST)):  # noqa: PTH113 (False where that is forbidden to know)
-        return None
-    from .parquet_buckets import ParquetBuckets
-
-    return ParquetBuckets(path).gathered()
 
 
 class SpillingCollector(Collector):

@@ -26,6 +26,8 @@ ASKING = ("user", "system", "developer")
 """Roles of messages that are not the agent's own."""
 UNTIMED = "untimed"
 """The source of runs without times, so that they can be read with others: a source has times or has none."""
+UNNAMED = "unknown"
+"""The tool of a call or result that names none."""
 RESULT_LENGTH = 20_000
 """Characters kept of a result, a thought, each text in the arguments, and texts about the run as a whole."""
 ERROR_LENGTH = LABEL_LENGTH = 2_000
@@ -177,11 +179,13 @@ class Transcript:
                 event["attributes"].pop("batch", None)
 
     def _mark_prompts(self) -> None:
-        """Mark messages of the user that state a task for agents, and are no part of a conversation.
+        """Mark messages of the user that tell a program what to do, and are no part of a conversation.
 
-        All of them where the agents work on their own, else those that only repeat the task of the run.
+        All of them where the agents work on their own, or in a graded trial, whose user is played; else those
+        that only repeat the task of the run.
         """
-        is_task, task = self._is_work(), self._metadata.get("task")
+        is_graded = any(self._metadata.get(key) for key in ("label", "labels"))
+        is_task, task = is_graded or self._is_work(), self._metadata.get("task")
         for event in self.events:
             if event["attributes"].get("role") == "user" and (is_task or event["text"] == task):
                 event["attributes"]["task_prompt"] = True
@@ -289,13 +293,13 @@ class Transcript:
             self.line = line
 
     def call(self, call: ToolCall, *, at: Any = None, subject: str | None = None, **attributes: Any) -> None:
-        """Add a call of a tool."""
+        """Add a call of a tool. One without a name is a step, too: an agent that forgets it has failed."""
         tool, call_id = as_name(call.tool), as_name(call.call_id)
-        if tool is None:
-            raise BadLine(f"a tool call needs the name of its tool, not {type_name(call.tool)}")
+        if tool is None and call.tool is not None and not isinstance(call.tool, str):
+            raise BadLine(f"the name of a tool must be text, not {type_name(call.tool)}")
         arguments = tool_arguments(call.arguments, RESULT_LENGTH)
         own = {
-            "tool": tool,
+            "tool": tool or UNNAMED,
             "arguments": arguments,
             "call_id": call_id,
             "path": path_in(arguments),
@@ -310,7 +314,7 @@ class Transcript:
 
     def ensure_call(self, call: ToolCall, **attributes: Any) -> None:
         """Add a call of a tool, unless it is there already: by its id or, without one, by its tool."""
-        tool, call_id = as_name(call.tool), as_name(call.call_id)
+        tool, call_id = as_name(call.tool) or UNNAMED, as_name(call.call_id)
         waits = any(event["attributes"]["tool"] == tool for event in self._waiting.values())
         if not (call_id in self._calls if call_id is not None else waits):
             self.call(call, **attributes)
@@ -329,13 +333,13 @@ class Transcript:
     ) -> None:
         """Add the result of a call: the one of that id, or without an id the first that still waits.
 
-        `error` true means that the text is the error message.
+        `text` is None where what came back was not recorded, '' where nothing came back. `error` true means
+        that the text is the error message.
         """
-        text = text or ""
         call = self._call_of(as_name(call_id), as_name(tool), subject)
         of_call = call["attributes"] if call else {}
         own: dict[str, Any] = {
-            "tool": of_call.get("tool") or as_name(tool) or "unknown",
+            "tool": of_call.get("tool") or as_name(tool) or UNNAMED,
             "call_id": of_call.get("call_id") or as_name(call_id),
             **{key: of_call.get(key) for key in ("path", "command", "batch", "parent")},
             **without_none(**attributes),
@@ -344,7 +348,7 @@ class Transcript:
         if isinstance(exit_code, int) and not isinstance(exit_code, bool):
             own["exit_code"] = exit_code
         if error is not None and error is not False and error != "":
-            message = error if isinstance(error, str) else text if text.strip() else True
+            message = error if isinstance(error, str) else text if text and text.strip() else True
             own["error"] = message[:ERROR_LENGTH] if isinstance(message, str) else True
         event = self._event("result", call["subject"] if call else subject or self.agent, at, own)
         if call and "at" in call and "at" in event:
@@ -360,7 +364,7 @@ class Transcript:
         """Set the text of a call's result where it was recorded without."""
         results = (event["attributes"] for event in reversed(self.events) if event["kind"] == "result")
         result = next((item for item in results if item.get("call_id") == call_id), None)
-        if result is not None and not result["result"]:
+        if result is not None and not result.get("result"):
             result |= _result_text(text)
 
     def condensation(self, text: str | None = None, *, at: Any = None, **attributes: Any) -> None:
@@ -415,7 +419,9 @@ class Transcript:
         return call
 
 
-def _result_text(text: str) -> dict[str, Any]:
+def _result_text(text: str | None) -> dict[str, Any]:
+    if text is None:
+        return {}
     length = {"result_length": len(text)} if len(text) > RESULT_LENGTH else {}
     return {"result": text[:RESULT_LENGTH], **length}
 

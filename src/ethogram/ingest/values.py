@@ -195,6 +195,15 @@ def text_of(content: Any) -> str:
     return "\n".join(text for part in content if (text := _part_text(part)))
 
 
+def recorded_text(content: Any) -> str | None:
+    """Return the text of a content; None where none was recorded, which is not an empty text.
+
+    >>> recorded_text(None), recorded_text([]), recorded_text("ok")
+    (None, '', 'ok')
+    """
+    return None if content is None else text_of(content)
+
+
 def _part_text(part: Any) -> str:
     if isinstance(part, str):
         return part

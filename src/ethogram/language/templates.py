@@ -50,6 +50,29 @@ def write(value: float | str | list[Any] | None, form: str) -> str:
     return f"{text} {item if text == '1' else many}"
 
 
+def write_within(value: float | str | list[Any] | None, form: str, most: int) -> str:
+    """A value as `write` gives it, in at most so many characters, with no name cut in its middle.
+
+    >>> write_within(["src/parser.py", "src/lexer.py", "src/tokens.py"], "", 30)
+    'src/parser.py and 2 more'
+    >>> write_within("agent_smith_22, agent_smith_23, agent_smith_24", "", 35)
+    'agent_smith_22, agent_smith_23 …'
+    """
+    text = write(value, form)
+    if len(text) <= most:
+        return text
+    if isinstance(value, list):
+        names = [write(item, "") for item in value[:MOST_LISTED]]
+        for count in range(len(names) - 1, 0, -1):
+            shown = f"{', '.join(names[:count])} and {len(value) - count} more"
+            if len(shown) <= most:
+                return shown
+    end = text.rfind(" ", 0, most - 1)
+    if end < most // 2:  # one long word
+        return f"{text[: most - 1]}…"
+    return f"{text[:end].rstrip(' ,;')} …"
+
+
 def split_form(form: str) -> tuple[str, str | None]:
     """The form of the number, and `one|many` where words follow it: '.0f day|days' -> ('.0f', 'day|days')."""
     first, _, rest = form.partition(" ")

@@ -86,8 +86,10 @@ def coverage_lines(
         yield f"Not applicable: {plural(count, 'pattern')}, which {verb} {needs}."
     scored = {program.name for program in library.programs if looks_at_scores(program)}
     is_waiting = verbose and bool(scored.intersection(not_applicable)) and _could_be_scored(analysis, batch)
-    acts = any(str(kind).startswith("action") for kind in batch.events.counts("kind"))
-    is_untimed = analysis.is_untimed and not acts  # runs are judged by their steps
+    # Runs are judged by their steps.
+    is_untimed = analysis.is_untimed and not any(
+        str(kind).startswith("action") for kind in batch.events.counts("kind")
+    )
     more = (analysis.evaluated, analysis.kept, analysis.unused, analysis.unmeasured, analysis.unknown)
     skipped = (analysis.repeated, analysis.after_as_of, analysis.bad_count, batch.skipped)
     muted = (analysis.muting.entries, analysis.muting.shown)
@@ -137,14 +139,14 @@ def needs_text(names: Iterable[str], analysis: Analysis, library: Library, batch
     from ..engine.combination import parts_meant
 
     programs = {program.name: program for program in library.programs}
-    families, counts = family_of(library), dict[str, set[str]]()
+    families, counts, has_text = family_of(library), dict[str, set[str]](), batch.has_text
 
     def needed(name: str) -> str:
         program = programs[name]
         if program.is_combination:
             part = next((other for other in programs if parts_meant(program.parts, other)), None)
             return needed(part) if part else "its parts"
-        return _need(program, families[name], analysis, batch)
+        return _need(program, families[name], analysis, has_text=has_text)
 
     for name in names:
         counts.setdefault(needed(name), set()).add(base_pattern(name))
@@ -155,7 +157,7 @@ def needs_text(names: Iterable[str], analysis: Analysis, library: Library, batch
     )
 
 
-def _need(program: Program, family: str, analysis: Analysis, batch: Gathered) -> str:
+def _need(program: Program, family: str, analysis: Analysis, *, has_text: bool) -> str:
     """What would make one pattern applicable that is not a combination."""
     from ..evaluators.base import looks_at_scores
 
@@ -166,7 +168,7 @@ def _need(program: Program, family: str, analysis: Analysis, batch: Gathered) ->
         return "agent runs"
     if family == "usage":
         return "times (`at`)" if analysis.is_untimed else "weeks of use"
-    if not batch.has_text:
+    if not has_text:
         return "messages"
     if looks_at_scores(program):
         return SCORES

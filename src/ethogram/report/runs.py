@@ -29,8 +29,8 @@ CELLS = 60
 """Marks of a lane that fit a narrow terminal beside the name of a folder."""
 RESULT = 80
 """Characters of a result."""
-Causes = Sequence[tuple["RunEpisode", str]]
-"""Episodes of a run, one for each cause, with the other names of the cause."""
+Causes = Sequence[tuple["RunEpisode", str, str]]
+"""Episodes of a run, one for each cause, with the other names of the cause and a sentence about it."""
 HEADS = ("run", "agent", "steps", "errors", "worst", "repeated steps", "detections")
 
 
@@ -214,17 +214,21 @@ def fleet_text(runs: Sequence[Run]) -> str:
 
 
 def run_card(run: Run, causes: Causes) -> Iterator[RenderableType]:
-    """A run in a few lines: totals, each cause once with what repeated, and when it could have been known."""
+    """A run in a few lines: totals, each cause once with what repeated, or which paths or outputs it was
+    about, and when it could have been known.
+    """
     from rich.padding import Padding
     from rich.text import Text
 
     yield Text.assemble((run_name(run), "bold"), f" ({agents_text(run)}): {totals_text(run)}")
-    for episode, also in causes[:CAUSES]:
+    for episode, also, explanation in causes[:CAUSES]:
         head = Text.assemble(
             (episode.severity.upper(), STYLES[episode.severity]),
             f"  {clean(episode.title or episode.pattern, 80)}{also}. {episode_text(episode, run, 2)}",
         )
         yield Padding(head, (0, 0, 0, 2))
+        if not episode.repeated and explanation:
+            yield Padding(explanation, (0, 0, 0, 2))
         yield Padding(outcome_text(episode), (0, 0, 0, 2))
     if len(causes) > CAUSES:
         yield Padding(f"and {len(causes) - CAUSES} more", (0, 0, 0, 2))

@@ -129,14 +129,15 @@ class Listing:
                     yield from self._in_run(first, others, run)
                 yield from path_lines(run)
             else:
-                yield from run_card(
-                    run, [(self.episodes[first.id][0], also_text(first, others)) for first, others in groups]
-                )
+                yield from run_card(run, [self._cause(first, others) for first, others in groups])
         if left := runs[len(cards) :]:
             yield ""
             yield run_table(left[:RUN_ROWS])
             if len(left) > RUN_ROWS:
                 yield f"and {len(left) - RUN_ROWS:,} more with detections (--verbose)"
+
+    def _cause(self, first: Detection, others: Sequence[Detection]) -> tuple[RunEpisode, str, str]:
+        return self.episodes[first.id][0], also_text(first, others), sentence(first)
 
     def _in_run(self, first: Detection, others: Sequence[Detection], run: Run) -> Iterator[RenderableType]:
         from rich.padding import Padding
@@ -144,7 +145,7 @@ class Listing:
         if first.id in self.whole:
             parts = self._details(first, others)
         else:
-            parts = list(run_card(run, [(self.episodes[first.id][0], also_text(first, others))]))[1:]
+            parts = list(run_card(run, [self._cause(first, others)]))[1:]
             parts = [part.renderable if isinstance(part, Padding) else part for part in parts]
         yield from (Padding(part, (0, 0, 0, 2)) for part in parts)
 

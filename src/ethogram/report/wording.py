@@ -40,14 +40,17 @@ def printable(text: str) -> str:
 
 
 def clean(text: object, most: int = LONGEST) -> str:
-    """Any text of the input on one printable line of at most `most` characters.
+    """Any text of the input on one printable line of at most `most` characters, cut between words.
 
-    >>> clean("a" * 400)[-6:]
-    'aaa...'
+    >>> clean("a" * 400)[-6:], clean("agent_22, agent_23, agent_24", 22)
+    ('aaa...', 'agent_22, agent_23...')
     """
     whole = str(text)
     full = printable(whole[: most + 1])
-    return full if len(full) <= most else full[: most - 3] + "..."
+    if len(full) <= most:
+        return full
+    end = full.rfind(" ", 0, most - 2)
+    return full[: end if end > most // 2 else most - 3].rstrip(" ,;") + "..."
 
 
 def inert(text: str) -> str:

@@ -82,13 +82,13 @@ def inbox(store: Store, person: str, *, limit: int = 500) -> list[InboxItem]:
     """The newest standing detections, ranked: what changed since the last look first, by severity."""
     seen = last_look(store, person)
     detections, _ = store.find_detections(limit=limit)
-    notes = store.notes(TRIAGE)
+    ids = [item.id for item in detections]
+    notes, histories = store.notes(TRIAGE, ids), store.histories(ids)
     verdicts: dict[str, list[Verdict]] = {}
-    for verdict in store.verdicts() if detections and store.has_verdicts() else ():
-        if verdict.detection is not None:
-            verdicts.setdefault(verdict.detection, []).append(verdict)
+    for verdict in store.verdicts(detections=ids):
+        verdicts.setdefault(str(verdict.detection), []).append(verdict)
     items = [
-        item_of(item, store.history(item.id), notes.get(item.id), verdicts.get(item.id, ()), seen)
+        item_of(item, histories.get(item.id, ()), notes.get(item.id), verdicts.get(item.id, ()), seen)
         for item in detections
     ]
     return sorted(items, key=_rank)

@@ -219,12 +219,14 @@ class Measurer:
         if event.target is not None and (own := slots.get("target")):
             _keep_newest(self._targets, (source, event.target), own, MAX_TEXTS)
 
-    def parts(self, kinds: Collection[str | None], readings: Collection[str]) -> list[Measurer]:
+    def parts(
+        self, kinds: Collection[str], fields: Collection[str], readings: Collection[str]
+    ) -> list[Measurer]:
         """Measurers that together measure the same of an input: what can be measured at once, then the rest.
 
-        For events of these kinds, all without other `readings`.
+        For events of these kinds, all without other `fields` and `readings`.
         """
-        names = {item.name for kind in kinds for item in self._of_kind(kind or "event", readings)}
+        names = {item.name for kind in kinds for item in self._measurable(kind, fields, readings)}
         signals = [item for item in self.signals if item.name in names]
         first: dict[str, Signal] = {}
         if not {*kinds}.intersection(STEPS):  # which may be without their texts
@@ -235,18 +237,16 @@ class Measurer:
         return [Measurer(options=self.options, signals=tuple(own)) for own in (first.values(), rest) if own]
 
     def at_once(
-        self, events: EventFields, supplied: Collection[str]
+        self, events: EventFields, fields: Collection[str], supplied: Collection[str]
     ) -> dict[str, tuple[Sequence[Any], str]] | None:
         """The values of all events and their scorer, by signal; None where they must be measured in turn.
 
-        Nothing is remembered of the events, which have readings of the `supplied` names.
+        Nothing is remembered of the events, which have these fields and readings of the `supplied` names.
         """
         kinds = events.counts("kind").keys()
         if not kinds.isdisjoint(STEPS):  # which may be without their texts
             return None
-        signals = {
-            signal.name: signal for kind in kinds for signal in self._of_kind(kind or "event", supplied)
-        }
+        signals = {item.name: item for kind in kinds for item in self._measurable(kind, fields, supplied)}
         if any(
             signal.at_once is None or name in supplied or not signals.keys() >= {*signal.needs}
             for name, signal in signals.items()
@@ -294,18 +294,15 @@ class Measurer:
 
         For events that have no other fields and readings than these.
         """
-        about: dict[str | None, list[tuple[frozenset[str], bool]]] = {}
-        for kind in kinds:
-            plain = kind in PLAIN
-            about[kind] = list(
+        return {
+            kind: list(
                 {
-                    (frozenset(signal.reads if plain else ()), signal.scope == "thread")
-                    for signal in self._of_kind(kind or "event", readings)
-                    if signal.scope != "thread" or "thread" in fields
-                    if not plain or not signal.reads or not set(signal.reads).isdisjoint(fields)
+                    (frozenset(signal.reads if kind in PLAIN else ()), signal.scope == "thread")
+                    for signal in self._measurable(kind, fields, readings)
                 }
             )
-        return about
+            for kind in kinds
+        }
 
     def forget(self, source: str, subject: str) -> None:
         """Let go of what is remembered of a subject and its runs."""
@@ -370,16 +367,21 @@ class Measurer:
             versions[CALLS] = CALLS_VERSION
         return versions
 
-    def _of_kind(self, kind: str, readings: Collection[str] | None = None) -> list[Signal]:
-        """The signals that have something to say about events of a kind, all without other `readings`."""
-        about = [signal for signal in self.signals if signal.is_about(kind, self.options)]
-        if readings is None:
-            return about
+    def _of_kind(self, kind: str) -> list[Signal]:
+        """The signals that have something to say about events of a kind."""
+        return [signal for signal in self.signals if signal.is_about(kind, self.options)]
+
+    def _measurable(
+        self, kind: str | None, fields: Collection[str], readings: Collection[str]
+    ) -> list[Signal]:
+        """The signals that may have a reading of events of a kind, all without other fields and readings."""
         known = {*readings, *(signal.name for signal in self.signals)}
         return [
             signal
-            for signal in about
+            for signal in self._of_kind(kind or "event")
             if all(not wanted or not known.isdisjoint(wanted) for wanted in (signal.starts, signal.beside))
+            if signal.scope != "thread" or "thread" in fields
+            if kind not in PLAIN or not signal.reads or not set(signal.reads).isdisjoint(fields)
         ]
 
     def _of_shape(self, shape: Shape) -> _OfShape:

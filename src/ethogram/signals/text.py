@@ -155,8 +155,21 @@ Known = tuple[str, ...]
 """The subjects who wrote the text, the newest last; long names are digests."""
 
 
+def is_prompt(attributes: Mapping[str, Any]) -> bool:
+    """Return whether a program is told something: a system prompt, or the task of an agent's run.
+
+    Runs of one agent share these, which no person or account wrote.
+
+    >>> is_prompt({"role": "system"}), is_prompt({"role": "user", "task_prompt": True}), is_prompt({})
+    (True, True, False)
+    """
+    return attributes.get("role") in ("system", "developer") or attributes.get("task_prompt") is True
+
+
 def measure_copies(event: Event, state: Known, options: Options) -> tuple[Mapping[str, float | str], Known]:
     """How many subjects wrote the text so far, whether this one did before, and all who did."""
+    if is_prompt(event.attributes):
+        return {}, state
     known = _with_writer(state, short(event.subject))
     counts = {"copied_by": float(len(known)), "copy": float(known is state)}
     return {**counts, "copied_members": _names(known)}, known
@@ -174,8 +187,10 @@ def all_copies(events: EventFields, names: Set[str], known: Values) -> Values:
     copied_by: list[float | None] = []
     copy: list[float | None] = []
     members: list[str | None] = []
-    rows = zip(events.values("source", "subject"), marks(events.values("text")), strict=True)
-    for (source, subject), mark in rows:
+    texts = (
+        None if is_prompt(attributes) else text for text, attributes in events.values("text", "attributes")
+    )
+    for (source, subject), mark in zip(events.values("source", "subject"), marks(texts), strict=True):
         if mark is None:
             copied_by.append(None)
             copy.append(None)
@@ -208,11 +223,11 @@ COPIES: tuple[tuple[str, Range, str], ...] = (
     (
         "copied_by",
         (1, MOST_SUBJECTS),
-        # Absent where there is no text, or too little to be told apart. Case, punctuation, numbers, addresses
-        # and names after @ do not make another text.
+        # Absent where there is no text, or too little to be told apart, and of prompts. Case, punctuation,
+        # numbers, addresses and names after @ do not make another text.
         "How many different subjects have posted the same text so far, this one included.",
     ),
     ("copy", (0, 1), "1.0 where the subject has posted the same text before."),
     ("copied_members", None, "The subjects who have posted the same text so far, with commas."),
 )
-register_parts(_Copies, COPIES, version=2, reads=("text",), at_once=all_copies)
+register_parts(_Copies, COPIES, version=3, reads=("text",), at_once=all_copies)

@@ -1,21 +1,24 @@
 """Stores of events, readings, detections, verdicts and states.
 
-For another database, add one file here with a class under `@store("name")` that has the methods of `Store`
-(contract.py). The part of a URL before `://` selects it; tests/contracts/test_store_contract.py runs on it.
-Importing a store loads SQLAlchemy, which takes a quarter of a second: only commands that use a store do.
+For another database, write a class under `@store("name")` that derives from `Store` and has the methods of
+`RowStore` (row_store.py). The part of a URL before `://` selects it; `ethogram.testing.check_store` checks
+it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from importlib import import_module
+from typing import Any, TypeVar, cast
 
 from .. import registry
 from ..errors import BadUsage, did_you_mean
-from .contract import Store
+from .base import Store
 
 __all__ = ["Store", "open_store", "store"]
 DEFAULT = "sqlite"
+OWN = {"sqlite": "sqlite", "postgresql": "postgres", "neo4j": "neo4j", "bolt": "neo4j"}
+"""The stores of this package, and their modules."""
 T = TypeVar("T")
 
 
@@ -39,10 +42,20 @@ def open_store(url: str, *, create: bool = False) -> Store:
     if not url:
         raise BadUsage("no store given: expected --store with a path, such as --store ethogram.db")
     kind = kind_of(url)
-    if kind not in registry.stores:
+    if kind in OWN:
+        import_module(f".{OWN[kind]}", __name__)  # the others take long to import
+        cls: Any = registry.stores.known(kind)
+    elif kind not in registry.stores:
         names = registry.stores.names()
         expected = did_you_mean(kind, names) or f": expected a path, or a URL of {', '.join(names)}"
         raise BadUsage(f"unknown store {kind!r:.40}{expected}")
-    cls: Any = registry.stores.get(kind)
-    opened: Store = cls(url, create=create)
+    else:
+        cls = registry.stores.get(kind)
+    opened = cast(Store, cls(url, create=create))
+    if not create:
+        try:
+            opened.check_events()
+        except BaseException:
+            opened.close()
+            raise
     return opened

@@ -2,46 +2,71 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
+from itertools import islice
 
 from ..errors import BadUsage
-from . import schema
-from .contract import Rows
+from .kinds import KINDS, Row
 from .records import COUNTED
-from .sql import READ_AHEAD, Sql, insert_rows, is_postgres, run
+from .row_store import READ_AHEAD, RowStore
 
+Rows = tuple[str, Sequence[Row]]
+"""A kind and some of its rows."""
 VERSION = "schema"
 """The row of `meta` that has the version of the tables, where the database has no other place for it."""
+PORTABLE = {name: kind.names for name, kind in KINDS.items() if kind.portable}
+"""The kinds that a copy of a store has, and their columns."""
 
 
-class Moves(Sql):
+class Moves(RowStore):
     """Everything in a store as rows."""
 
     def dump(self) -> Iterator[Rows]:
-        """Every row of the tables in `schema.PORTABLE`, as of one moment."""
-        with self.reading() as connection:
-            for name in schema.PORTABLE:
-                table = schema.MADE[name]
-                query = table.select().order_by(*table.columns[:1])
-                rows = connection.execution_options(yield_per=READ_AHEAD).execute(query)
-                for batch in rows.partitions():
-                    yield name, [tuple(row) for row in batch if name != "meta" or row[0] != VERSION]
+        """Everything but locks and unfinished imports, as rows of the portable kinds.
+
+        Kinds come in that order, in batches, as of one moment.
+        """
+        with self.snapshot() as view:
+            for name in PORTABLE:
+                where = [("name", "!=", VERSION)] if name == "meta" else []
+                rows = view.rows(name, where, order=KINDS[name].key)
+                while batch := list(islice(rows, READ_AHEAD)):
+                    yield name, batch
 
     def load(self, rows: Iterable[Rows]) -> None:
-        """Take over the rows of another store, in one commit; BadUsage where this one is not empty."""
-        with self.writing() as connection:
-            for name in COUNTED:
-                if run(connection, f"SELECT EXISTS (SELECT 1 FROM {name})").scalar():
-                    raise BadUsage(f"{self.url} has {name.replace('_', ' ')} already: copy into a new store")
-            for name in reversed(schema.PORTABLE):
-                rest = f" WHERE name <> '{VERSION}'" if name == "meta" else ""
-                run(connection, f"DELETE FROM {name}{rest}")
+        """Take over what `dump` gave; BadUsage where this store has any of what `info` counts.
+
+        In one commit, or in several where a store cannot write so much at a time.
+        """
+
+        def begin() -> None:
+            self.check_empty()
+            for name in reversed(PORTABLE):
+                self.delete(name, [("name", "!=", VERSION)] if name == "meta" else ())
+
+        def everything() -> None:
+            begin()
             for name, batch in rows:
-                insert_rows(connection, schema.MADE[name], batch)
-            if is_postgres(connection):
-                for name in schema.COUNTERS:
-                    run(
-                        connection,
-                        f"""SELECT setval(pg_get_serial_sequence('{name}', 'key'), max(key)) FROM {name}""",
-                    )
+                self.load_rows(name, batch)
+
+        if self.max_events is None:
+            self.transact(everything)
+        else:
+            self.transact(begin)
+            for name, batch in rows:
+                self.transact(partial(self.load_rows, name, batch))
         self.settle()
+
+    def load_rows(self, kind: str, rows: Sequence[Row]) -> None:
+        """Add rows that another store gave."""
+        if kind == "events":
+            self.append(rows)
+        else:
+            self.write(kind, rows)
+
+    def check_empty(self) -> None:
+        """Raise BadUsage where there is any of what `info` counts."""
+        for name in (*COUNTED, "people"):
+            if next(self.rows(name, columns=KINDS[name].key, limit=1), None) is not None:
+                raise BadUsage(f"{self.url} has {name.replace('_', ' ')} already: copy into a new store")

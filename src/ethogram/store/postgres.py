@@ -3,30 +3,30 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from hashlib import blake2b
-from typing import Any
-
-from sqlalchemy import Connection, Engine, create_engine, text
-from sqlalchemy.engine import URL, make_url
-from sqlalchemy.exc import ArgumentError, OperationalError
-from sqlalchemy.exc import TimeoutError as NoConnection
+from typing import Any, NamedTuple
+from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
 
 from ..errors import BadUsage, EthogramError, MissingExtra, StoreFailed
 from ..files.sqlite import BAD_ROW
 from . import store
-from .imports import get_meta, set_meta
+from .kinds import Row
 from .moving import VERSION
+from .numbers import get_meta, set_meta
+from .old_staging import LAST_VERSION, take_staged
+from .pool import Pool
 from .schema import SCHEMA
-from .sql import NO_CONNECTION, run, unwrapped
-from .sql_store import SqlStore
+from .sql import SqlStore
+from .statements import EVENT_COLUMNS, POSTGRES
 
+MOST_CONNECTIONS = 10
 DEFAULT = "ethogram"
 """The schema of a store, unless ?schema= names another."""
 OPTIONS = ("sslmode", "sslrootcert", "sslcert", "sslkey", "connect_timeout", "application_name")
 """What a URL may say to the driver after the `?`."""
-PATIENCE = "3s"
+SCRUB_TIMEOUT = "3s"
 """How long `scrub` waits for whoever reads a table."""
 KEEPALIVE = {"keepalives_idle": 30, "keepalives_interval": 10, "keepalives_count": 3}
 ADVICE = {
@@ -69,17 +69,24 @@ class PostgresStore(SqlStore):
     A sweep holds an advisory lock of its connection, which ends with its process.
     """
 
+    dialect = POSTGRES
+
     def __init__(self, url: str, *, create: bool = False) -> None:
-        address, self.schema = parse(url)
-        self.url, self.address = shown_url(address, self.schema), url
+        super().__init__()
+        self._server, self.schema = parse(url)
+        self.url, self.address = shown_url(self._server, self.schema), url
         self.version = SCHEMA.version
-        self._claims: dict[str, Connection] = {}
-        self.engine = make_engine(address, self.schema)
+        self._claims: dict[str, Any] = {}
+        _driver()
+        self.pool = Pool(self.url, self._connect, MOST_CONNECTIONS)
         try:
             self._prepare(create=create)
         except BaseException:
             self.close()
             raise
+
+    def _connect(self) -> Any:
+        return _driver().connect(**self._server.arguments(self.schema), autocommit=True)
 
     def close(self) -> None:
         for name in list(self._claims):
@@ -90,40 +97,41 @@ class PostgresStore(SqlStore):
         """Check the version, and make or upgrade the tables; who may only read can open a current store."""
         if self._version() == SCHEMA.version:
             return
-        with self.named_errors(), self.engine.connect() as opened, opened.begin():
-            self._take_turn(opened)
-            if not run(opened, "SELECT to_regnamespace(:name)", name=self.schema).scalar():
+        with self.writing() as raw:
+            if not raw.execute("SELECT to_regnamespace(%s)", [self.schema]).fetchone()[0]:
                 if not create:
                     raise self._missing()
-                opened.execute(text(f"CREATE SCHEMA {quoted(self.schema)}"))
-        with self.writing() as connection:
-            version = self._version_in(connection)
+                raw.execute(f"CREATE SCHEMA {quoted(self.schema)}")
+        with self.writing() as raw:
+            version = self._version_in(raw)
             if version is None:
                 if not create:
                     raise self._missing()
-                if run(connection, "SELECT 1 FROM pg_tables WHERE schemaname = :s", s=self.schema).first():
+                if raw.execute("SELECT 1 FROM pg_tables WHERE schemaname = %s", [self.schema]).fetchone():
                     raise BadUsage(
                         f"{self.url}: the schema {self.schema} has tables of another program; "
                         "name another with ?schema=NAME"
                     )
             elif version > SCHEMA.version:
                 raise self._newer(version)
+            staged = take_staged(raw) if version and version <= LAST_VERSION else []
             for step in SCHEMA.steps[version or 0 :]:
                 for statement in in_postgres(step):
-                    run(connection, statement)
-            set_meta(connection, VERSION, SCHEMA.version)
+                    raw.execute(statement)
+            self.write("staged", staged)
+            set_meta(self, VERSION, SCHEMA.version)
 
     def _version(self) -> int | None:
-        with self.reading() as connection:
-            version = self._version_in(connection)
+        with self.reading() as raw:
+            version = self._version_in(raw)
         if version is not None and version > SCHEMA.version:
             raise self._newer(version)
         return version
 
-    def _version_in(self, connection: Connection) -> int | None:
+    def _version_in(self, raw: Any) -> int | None:
         """The version of the tables; None where there are none."""
-        query = "SELECT 1 FROM pg_tables WHERE schemaname = :s AND tablename = 'meta'"
-        return get_meta(connection, VERSION) if run(connection, query, s=self.schema).first() else None
+        query = "SELECT 1 FROM pg_tables WHERE schemaname = %s AND tablename = 'meta'"
+        return get_meta(self.view(raw), VERSION) if raw.execute(query, [self.schema]).fetchone() else None
 
     def _missing(self) -> BadUsage:
         how = "`ethogram store import FILE --store URL` makes one"
@@ -139,14 +147,11 @@ class PostgresStore(SqlStore):
     def named_errors(self) -> Iterator[None]:
         psycopg = _driver()
         try:
-            with unwrapped():
-                yield
+            yield
         except psycopg.DataError as error:
             raise EthogramError(f"{self.url}: {explain(error)}") from error
         except psycopg.Error as error:
             raise StoreFailed(f"{self.url}: {explain(error)}") from error
-        except NoConnection:
-            raise StoreFailed(f"{self.url}: {NO_CONNECTION}") from None
         except UnicodeEncodeError as error:
             raise EthogramError(f"{self.url}: a text cannot be stored: {error.reason}") from error
         except BAD_ROW as error:
@@ -154,42 +159,52 @@ class PostgresStore(SqlStore):
                 f"{self.url}: damaged: a row cannot be read ({type(error).__name__}); restore a backup"
             ) from error
 
-    @contextmanager
-    def reading(self) -> Iterator[Connection]:
-        with self.named_errors(), self.engine.connect() as opened:
-            connection = opened.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
-            with connection.begin():
-                yield connection
+    def begin(self, raw: Any, *, writes: bool, wait: bool = True) -> None:
+        if not writes:
+            raw.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+            return
+        raw.execute("BEGIN")
+        key = [lock_key(self.schema, "")]
+        if wait:
+            raw.execute("SELECT pg_advisory_xact_lock(%s)", key)
+        elif not raw.execute("SELECT pg_try_advisory_xact_lock(%s)", key).fetchone()[0]:
+            raise StoreFailed(f"{self.url}: another program is writing to it: try again")
 
-    @contextmanager
-    def writing(self, *, wait: bool = True, rows: int = 0) -> Iterator[Connection]:
-        with self.named_errors(), self.engine.connect() as connection, connection.begin():
-            if wait:
-                self._take_turn(connection)
-            else:
-                query = "SELECT pg_try_advisory_xact_lock(:key)"
-                if not run(connection, query, key=lock_key(self.schema, "")).scalar():
-                    raise StoreFailed(f"{self.url}: another program is writing to it: try again")
-            yield connection
+    def check(self, raw: Any) -> None:
+        raw.execute("SELECT 1")
 
-    def _take_turn(self, connection: Connection) -> None:
-        run(connection, "SELECT pg_advisory_xact_lock(:key)", key=lock_key(self.schema, ""))
+    def undo(self, raw: Any) -> None:
+        with suppress(_driver().Error):
+            raw.rollback()
+
+    def is_sound(self, raw: Any) -> bool:
+        return not raw.closed and raw.info.transaction_status == _driver().pq.TransactionStatus.IDLE
+
+    def insert_new(self, raw: Any, events: Sequence[Row], rows: Iterable[Row]) -> list[int]:
+        known = self.known(raw, events)
+        here = [place for place, event in enumerate(events) if (event[1], event[3]) in known]
+        left_out = set(here)
+        copy = f"COPY events ({', '.join(EVENT_COLUMNS)}) FROM STDIN"
+        with raw.cursor() as cursor, cursor.copy(copy) as into:
+            for place, row in enumerate(rows):
+                if place not in left_out:
+                    into.write_row(row)
+        return here
 
     def claim(self, name: str, row: Any, now_us: int) -> bool:
         """Take the advisory lock of a name on a connection of its own, where no other process has it."""
         with self.named_errors():
-            opened = self.engine.connect()
+            raw = self._connect()
             try:
-                connection = opened.execution_options(isolation_level="AUTOCOMMIT")
-                key = lock_key(self.schema, name)
-                is_ours = bool(run(connection, "SELECT pg_try_advisory_lock(:key)", key=key).scalar())
+                key = [lock_key(self.schema, name)]
+                is_ours = bool(raw.execute("SELECT pg_try_advisory_lock(%s)", key).fetchone()[0])
             except BaseException:
-                opened.close()
+                raw.close()
                 raise
         if is_ours:
-            self._claims[name] = connection
+            self._claims[name] = raw
         else:
-            opened.close()
+            raw.close()
         return is_ours
 
     def release(self, name: str) -> None:
@@ -197,35 +212,32 @@ class PostgresStore(SqlStore):
 
         The end alone would do, but a busy server notices it only after a while.
         """
-        connection = self._claims.pop(name, None)
-        if connection is not None:
-            with suppress(OperationalError, connection.dialect.loaded_dbapi.Error):  # it has released it then
-                run(connection, "SELECT pg_advisory_unlock(:key)", key=lock_key(self.schema, name))
-            with suppress(OperationalError):
-                connection.invalidate()
-                connection.close()
+        raw = self._claims.pop(name, None)
+        if raw is not None:
+            with suppress(_driver().Error):  # it has released it then
+                raw.execute("SELECT pg_advisory_unlock(%s)", [lock_key(self.schema, name)])
+            raw.close()
 
     def scrub(self) -> bool:
         """Rewrite the tables so that no removed row is left in them; False where somebody is reading."""
-        names = "SELECT tablename FROM pg_tables WHERE schemaname = :s"
-        with self.named_errors(), self.engine.connect() as opened:
-            connection = opened.execution_options(isolation_level="AUTOCOMMIT")
-            run(connection, f"SET lock_timeout = '{PATIENCE}'")
+        names = "SELECT tablename FROM pg_tables WHERE schemaname = %s"
+        with self.connection() as raw:
+            raw.execute(f"SET lock_timeout = '{SCRUB_TIMEOUT}'")
             try:
-                for name in run(connection, names, s=self.schema).scalars().all():
-                    run(connection, f"VACUUM (FULL) {quoted(name)}")
+                for (name,) in raw.execute(names, [self.schema]).fetchall():
+                    raw.execute(f"VACUUM (FULL) {quoted(name)}")
             except _driver().errors.LockNotAvailable:
                 return False
             finally:
-                run(connection, "RESET lock_timeout")
+                raw.execute("RESET lock_timeout")
         return True
 
     def size(self) -> int:
         """Bytes of the tables and their indexes."""
         query = """SELECT sum(pg_total_relation_size(c.oid)) FROM pg_class c
-          JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = :s AND c.relkind = 'r'"""
-        with self.reading() as connection:
-            return int(run(connection, query, s=self.schema).scalar())
+          JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = %s AND c.relkind = 'r'"""
+        with self.reading() as raw:
+            return int(raw.execute(query, [self.schema]).fetchone()[0])
 
 
 def _driver() -> Any:
@@ -236,51 +248,72 @@ def _driver() -> Any:
     return psycopg
 
 
-def parse(url: str) -> tuple[URL, str]:
+class Address(NamedTuple):
+    """Where a server and a database are, and what the URL says to the driver."""
+
+    user: str | None
+    password: str | None
+    host: str | None
+    port: int | None
+    database: str
+    options: Mapping[str, str]
+
+    def arguments(self, schema: str) -> dict[str, Any]:
+        """What the driver takes, for connections that see one schema."""
+        settings = f"-c search_path={schema} -c client_encoding=UTF8 -c TimeZone=UTC"
+        how = {"options": settings, "application_name": "ethogram", "connect_timeout": 10, **KEEPALIVE}
+        given = {
+            "user": self.user, "password": self.password, "host": self.host, "port": self.port,
+            "dbname": self.database,
+        }  # fmt: skip
+        return {**how, **self.options, **{name: value for name, value in given.items() if value is not None}}
+
+    def to_url(self, query: Mapping[str, str], *, with_password: bool = True) -> str:
+        """The address as a URL."""
+        who = "" if self.user is None else quote(self.user, safe=" +")
+        if with_password and self.password is not None:
+            who += f":{quote(self.password, safe=' +')}"
+        host = f"[{self.host}]" if ":" in (self.host or "") else self.host or ""
+        port = "" if self.port is None else f":{self.port}"
+        options = f"?{urlencode(query)}" if query else ""
+        return f"postgresql://{who}{'@' * bool(who)}{host}{port}/{self.database}{options}"
+
+
+def parse(url: str) -> tuple[Address, str]:
     """The address for the driver, and the schema.
 
-    >>> parse("postgresql://ann@localhost/events?schema=test")
-    (postgresql+psycopg://ann@localhost/events, 'test')
+    >>> parse("postgresql://ann@localhost/events?schema=test")[1]
+    'test'
     """
     try:
-        address = make_url(url)
-    except (ArgumentError, ValueError):
+        parts = urlsplit(url)
+        port = parts.port
+        query = dict(parse_qsl(parts.query, keep_blank_values=True, strict_parsing=bool(parts.query)))
+    except ValueError:
         # Without the URL, which may hold a password.
         raise BadUsage("invalid store URL: expected postgresql://USER@HOST:PORT/DATABASE") from None
-    options = {name: str(value) for name, value in address.query.items()}
-    schema = options.pop("schema", DEFAULT)
-    if unknown := sorted(set(options) - set(OPTIONS)):
+    schema = query.pop("schema", DEFAULT)
+    if unknown := sorted(set(query) - set(OPTIONS)):
         known = ", ".join(("schema", *OPTIONS))
         raise BadUsage(f"invalid store URL: unknown option {unknown[0]!r:.40}: expected one of {known}")
     if not re.fullmatch(r"[a-z_][a-z0-9_]{0,62}", schema) or schema.startswith("pg_"):
         raise BadUsage(
             f"invalid schema {schema!r:.80}: expected small letters, digits and _, and not pg_ at the start"
         )
-    if not address.database:
+    if not parts.path.strip("/"):
         raise BadUsage("invalid store URL: it names no database: expected postgresql://USER@HOST/DATABASE")
-    return address.set(drivername="postgresql+psycopg", query=options), schema
+    user, password = (None if text is None else unquote(text) for text in (parts.username, parts.password))
+    host = None if parts.hostname is None else unquote(parts.hostname)
+    return Address(user, password, host, port, unquote(parts.path[1:]), query), schema
 
 
-def shown_url(address: URL, schema: str) -> str:
+def shown_url(address: Address, schema: str) -> str:
     """The address for messages: without the password and the options.
 
     >>> shown_url(*parse("postgresql://ann:secret@localhost:5433/events?sslmode=require"))
     'postgresql://ann@localhost:5433/events'
     """
-    query = {} if schema == DEFAULT else {"schema": schema}
-    plain = URL.create(
-        "postgresql", address.username, None, address.host, address.port, address.database, query
-    )
-    return plain.render_as_string()
-
-
-def make_engine(address: URL, schema: str) -> Engine:
-    """The engine of a database, whose connections see one schema."""
-    _driver()
-    settings = f"-c search_path={schema} -c client_encoding=UTF8 -c TimeZone=UTC"
-    how = {"options": settings, "application_name": "ethogram", "connect_timeout": 10, **KEEPALIVE}
-    given = {name: value for name, value in how.items() if name not in address.query}
-    return create_engine(address, connect_args=given, pool_pre_ping=True, pool_size=2, max_overflow=8)
+    return address.to_url({} if schema == DEFAULT else {"schema": schema}, with_password=False)
 
 
 def quoted(name: str) -> str:
@@ -306,6 +339,12 @@ def in_postgres(step: str) -> list[str]:
 
 
 REPLACED = (
+    # Where the database's own numbers stand.
+    (r"seq FROM sqlite_sequence WHERE name = 'changes'", "last_value FROM changes_key_seq WHERE is_called"),
+    (
+        r"seq FROM sqlite_sequence WHERE name = 'imports'",
+        "last_value FROM imports_number_seq WHERE is_called",
+    ),
     (r"\) STRICT(, WITHOUT ROWID)?\s*$", ")"),
     (r"\bINTEGER PRIMARY KEY( AUTOINCREMENT)?", "BIGINT GENERATED BY DEFAULT AS IDENTITY PRIMARY KEY"),
     (r"\bINTEGER\b", "BIGINT"),

@@ -1,4 +1,4 @@
-"""Records of a store. They can be imported without SQLAlchemy."""
+"""Records of a store."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from ..models.record import Record
 from ..models.slotted import dataclass, field
 
 if TYPE_CHECKING:
-    from .contract import Store as Store
+    from .base import Store as Store
 else:
-    Store = Any  # the contract names these records
+    Store = Any  # which names these records
 
 Who = tuple[str, str]
 """A subject: (source, name)."""

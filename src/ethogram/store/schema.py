@@ -1,4 +1,4 @@
-"""The tables of a store of events: the SQL that makes them, and the same tables for SQLAlchemy.
+"""The tables of a store of events in SQL.
 
 A change of the tables is one more step at the end of `SCHEMA`, never an edit of one that was released: what
 that made is on people's disks.
@@ -6,11 +6,7 @@ that made is on people's disks.
 
 from __future__ import annotations
 
-from typing import Any
-
-from sqlalchemy import BigInteger, Column, Float, LargeBinary, MetaData, Table, Text
-
-from ..files.sqlite import Schema, columns
+from ..files.sqlite import Schema
 
 _EVENT = """id TEXT NOT NULL, content BLOB NOT NULL, at_us INTEGER NOT NULL, seq INTEGER NOT NULL,
   timed INTEGER NOT NULL, received_us INTEGER, target TEXT, thread TEXT, session TEXT, reply_to TEXT,
@@ -154,26 +150,46 @@ CREATE TABLE notes (
 """
 TEXTS = "CREATE INDEX events_with_text ON events (at_us) WHERE text IS NOT NULL;"
 """So that a sweep of a store without texts does not look for them in every row."""
-SCHEMA = Schema(0x6574686F, (TABLES, BLOCKS, NOTES, TEXTS))
-METADATA = MetaData()
-# JSON is text: SQLAlchemy's own JSON type is refused by STRICT tables.
-_TYPES: dict[str, Any] = {"TEXT": Text, "INTEGER": BigInteger, "REAL": Float, "BLOB": LargeBinary}
-MADE = {
-    name: Table(name, METADATA, *(Column(column, _TYPES[kind]) for column, kind in of.items()))
-    for name, of in columns(SCHEMA).items()
-}
-EVENT_FIELDS = tuple(name for name in columns(SCHEMA)["events"] if name not in ("key", "source", "subject"))
-sources, subjects, events, readings = (MADE[n] for n in ("sources", "subjects", "events", "readings"))
-staged, staged_readings = MADE["staged"], MADE["staged_readings"]
-detections, changes = MADE["detections"], MADE["changes"]
-verdicts, swept = MADE["verdicts"], MADE["swept"]
-PORTABLE: dict[str, tuple[str, ...]] = {
-    name: tuple(columns(SCHEMA)[name])
-    for name in (
-        "meta", "sources", "subjects", "events", "readings", "files", "detections", "changes", "verdicts",
-        "verdict_counts", "settled", "tries", "sweeps", "swept", "runner_states", "looks", "notes",
-    )
-}  # fmt: skip
-"""The tables that a copy of a store has, and their columns: every row that is not about work under way."""
-COUNTERS = ("sources", "subjects", "changes", "verdicts", "tries", "looks")
-"""Tables whose column `key` the database itself numbers."""
+PIECES = """
+DROP TABLE staged_readings;
+DROP TABLE staged;
+CREATE TABLE staged (
+  import INTEGER NOT NULL, n INTEGER NOT NULL, events INTEGER NOT NULL, keys BLOB NOT NULL,
+  data BLOB NOT NULL,
+  PRIMARY KEY (import, n)
+) STRICT;
+INSERT INTO meta (name, value) SELECT 'last_changes', seq FROM sqlite_sequence WHERE name = 'changes';
+INSERT INTO meta (name, value) SELECT 'last_imports', seq FROM sqlite_sequence WHERE name = 'imports';
+"""
+"""Events are staged in pieces (old_staging.py makes them of what was staged), and rows numbered by `meta`."""
+WATERMARKS = """
+ALTER TABLE sweeps ADD COLUMN changed INTEGER;
+ALTER TABLE sweeps ADD COLUMN min_events INTEGER;
+CREATE INDEX subjects_by_change ON subjects (changed);
+CREATE INDEX subjects_by_end ON subjects (last_us);
+CREATE INDEX swept_by_due ON swept (selection, due_us) WHERE due_us IS NOT NULL;
+"""
+"""A sweep looks up who changed since the last one, in place of comparing everybody with a row of `swept`."""
+PEOPLE = """
+CREATE TABLE people (
+  name TEXT PRIMARY KEY, first INTEGER NOT NULL, newest INTEGER NOT NULL, events INTEGER NOT NULL,
+  ahead INTEGER NOT NULL, zoned INTEGER NOT NULL, stretches BLOB NOT NULL, days BLOB NOT NULL,
+  ids BLOB NOT NULL, due INTEGER NOT NULL
+) STRICT;
+CREATE INDEX people_by_due ON people (due);
+CREATE INDEX people_by_newest ON people (newest);
+CREATE TABLE uses (
+  key INTEGER PRIMARY KEY, person TEXT NOT NULL, at INTEGER NOT NULL, length INTEGER, flags INTEGER NOT NULL,
+  session TEXT, ahead INTEGER, id TEXT
+) STRICT;
+CREATE INDEX uses_by_person ON uses (person, at);
+CREATE INDEX uses_by_at ON uses (at);
+CREATE INDEX uses_by_id ON uses (id) WHERE id IS NOT NULL;
+CREATE TABLE reported (
+  person TEXT NOT NULL, signal INTEGER NOT NULL, opened INTEGER NOT NULL, severity INTEGER NOT NULL,
+  last INTEGER NOT NULL,
+  PRIMARY KEY (person, signal, opened)
+) STRICT, WITHOUT ROWID;
+"""
+"""People of the usage tracker, whose own files these tables replace."""
+SCHEMA = Schema(0x6574686F, (TABLES, BLOCKS, NOTES, TEXTS, PIECES, WATERMARKS, PEOPLE))

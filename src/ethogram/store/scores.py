@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from sqlalchemy import Connection
-
 from ..models import Event, Reading
-from . import schema
-from .imports import last_key, set_meta
-from .rows import event_values, reading_values
-from .sql import Sql, in_pieces, insert_rows, run
+from .events import reading_row
+from .kinds import Row
+from .numbers import LAST_KEY, last_key, set_meta
+from .records import Who
+from .row_store import RowStore, atomic, by_source, in_pieces
+from .rows import event_values
 
 
 class Scored(NamedTuple):
@@ -21,71 +21,83 @@ class Scored(NamedTuple):
     readings: tuple[Reading, ...]
 
 
-class Scores(Sql):
+Place = tuple[int, str, str]
+"""The key, source and subject of an event."""
+PLACE = ("key", "source", "subject")
+
+
+class Scores(RowStore):
     """Scores of stored events."""
 
     def scored_by(self, scorer: str) -> set[tuple[str, str]]:
         """The events (source, id) that have scores by this scorer."""
-        query = """SELECT DISTINCT o.name, e.id FROM readings r JOIN events e ON e.key = r.event
-          JOIN sources o ON o.key = e.source WHERE r.scorer = :scorer"""
-        with self.reading() as connection:
-            return {(source, name) for source, name in run(connection, query, scorer=scorer).all()}
+        with self.snapshot() as view:
+            keys = [key for key, *_ in view.groups("readings", ("event",), [("scorer", "=", scorer)])]
+            return {
+                (source, name)
+                for piece in in_pieces(keys)
+                for source, name in view.rows(
+                    "events", [("key", "in", list(piece))], columns=("source", "id")
+                )
+            }
 
     def has_texts(self) -> bool:
         """Whether an event has a text."""
-        with self.reading() as connection:
-            return bool(
-                run(connection, "SELECT EXISTS (SELECT 1 FROM events WHERE text IS NOT NULL)").scalar()
-            )
+        return next(self.rows("events", [("text", "!=", None)], columns=("key",), limit=1), None) is not None
 
     def measured(self, signal: str) -> bool:
         """Whether a reading of this signal was added to an event that came without one."""
-        query = "SELECT EXISTS (SELECT 1 FROM readings WHERE signal = :signal)"
-        with self.reading() as connection:
-            return bool(run(connection, query, signal=signal).scalar())
+        rows = self.rows("readings", [("signal", "=", signal)], columns=("event",), limit=1)
+        return next(rows, None) is not None
 
+    @atomic
     def add_scores(self, scored: Sequence[Scored]) -> int:
         """Add or replace scores in one commit; return how many events got some.
 
         An event is found by its source and id; where a file has no ids, by its source and content. The
         subjects count as changed, so that the next sweep checks them again.
         """
-        drop = "DELETE FROM readings WHERE event = :key AND scorer = :scorer"
-        changed: set[int] = set()
+        changed: set[Who] = set()
         events = 0
-        with self.writing() as connection:
-            for piece in in_pieces(scored):
-                keys = _keys_of(connection, [item.event for item in piece])
-                for item, found in zip(piece, keys, strict=True):
-                    rows = [reading_values(reading) for reading in item.readings]
-                    for key, subject in found:
-                        for scorer in {reading.scorer for reading in item.readings}:
-                            run(connection, drop, key=key, scorer=scorer)
-                        insert_rows(connection, schema.readings, [(key, *row) for row in rows])
-                        changed.add(subject)
-                        events += 1
-            if changed:
-                number = last_key(connection) + 1
-                set_meta(connection, "last_key", number)
-                for some in in_pieces(sorted(changed)):
-                    listed = ", ".join(map(str, some))
-                    run(connection, f"UPDATE subjects SET changed = {number} WHERE key IN ({listed})")
+        for piece in in_pieces(scored):
+            rows: list[Row] = []
+            scored_keys: dict[tuple[str, ...], list[int]] = {}
+            for item, places in zip(piece, self._places([item.event for item in piece]), strict=True):
+                scorers = tuple(sorted({reading.scorer for reading in item.readings}))
+                for key, source, subject in places:
+                    scored_keys.setdefault(scorers, []).append(key)
+                    rows += [reading_row(key, reading) for reading in item.readings]
+                    changed.add((source, subject))
+                    events += 1
+            for scorers, keys in scored_keys.items():
+                self.delete("readings", [("event", "in", keys), ("scorer", "in", scorers)])
+            self.write("readings", rows)
+        if changed:
+            number = last_key(self) + 1
+            set_meta(self, LAST_KEY, number)
+            for source, names in by_source(changed):
+                found = list(self.rows("subjects", [("source", "=", source), ("name", "in", names)]))
+                self.write("subjects", [(*row[:-1], number) for row in found])
         return events
 
-
-def _keys_of(connection: Connection, events: Sequence[Event]) -> list[list[tuple[int, int]]]:
-    """The keys of each event and its subject; none where it is not in the store."""
-    by_id = """SELECT e.key, e.subject FROM events e JOIN sources o ON o.key = e.source
-      WHERE o.name = :source AND e.id = :id"""
-    found = [run(connection, by_id, source=event.source, id=event.id).all() for event in events]
-    missing = [place for place, keys in enumerate(found) if not keys]
-    if missing:
-        contents = {event_values(events[place], keep_text=False)[1]: place for place in missing}
-        names = ", ".join(f":c{n}" for n in range(len(contents)))
-        by_content = f"""SELECT o.name, e.content, e.key, e.subject FROM events e
-          JOIN sources o ON o.key = e.source WHERE e.content IN ({names})"""
-        values = {f"c{n}": content for n, content in enumerate(contents)}
-        for source, content, key, subject in run(connection, by_content, **values).all():
-            if events[contents[content]].source == source:
-                found[contents[content]].append((key, subject))
-    return found
+    def _places(self, events: Sequence[Event]) -> list[list[Place]]:
+        """Where each event is; nowhere where it is not in the store."""
+        by_id: dict[tuple[str, str], Place] = {}
+        for source, names in by_source({(event.source, event.id) for event in events}):
+            where = [("source", "=", source), ("id", "in", names)]
+            for name, *place in self.rows("events", where, columns=("id", *PLACE)):
+                by_id[source, name] = (place[0], place[1], place[2])
+        found = [[by_id[key]] if (key := (event.source, event.id)) in by_id else [] for event in events]
+        missing = {
+            (events[place].source, event_values(events[place], keep_text=False)[1]): place
+            for place, own in enumerate(found)
+            if not own
+        }
+        contents = sorted({content for _, content in missing})
+        if contents:
+            for content, *place in self.rows(
+                "events", [("content", "in", contents)], columns=("content", *PLACE)
+            ):
+                if (at := missing.get((place[1], bytes(content)))) is not None:
+                    found[at].append((place[0], place[1], place[2]))
+        return found

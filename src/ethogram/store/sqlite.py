@@ -2,30 +2,34 @@
 
 from __future__ import annotations
 
-import os
 import sqlite3
-from collections.abc import Iterator
-from contextlib import contextmanager
+import threading
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qsl
 
-from sqlalchemy import Connection, Engine, create_engine, event
-from sqlalchemy.engine import URL, make_url
-from sqlalchemy.exc import ArgumentError
-from sqlalchemy.exc import TimeoutError as NoConnection
-
-from ..errors import BadUsage, StoreFailed
+from ..errors import BadUsage
 from ..files import sqlite
-from . import store
+from . import statements, store
+from .kinds import Row
+from .old_staging import LAST_VERSION, take_staged
+from .pool import Pool
 from .schema import SCHEMA
-from .sql import NO_CONNECTION, driver, unwrapped
-from .sql_store import SqlStore
+from .sql import SqlStore
+from .statements import SQLITE
 
 BUSY = 30_000
 """Milliseconds to wait for another writer."""
 CACHE, MOST_CACHE = 16_384, 262_144
 """KiB of pages in memory, and in a large import."""
+MOST_CONNECTIONS = 15
 SYNCHRONOUS = ("normal", "full")
+PRIVATE_BUSY = 60_000
+"""Milliseconds to wait for another writer of a file of people."""
+MEMORY = ":memory:"
+INSERT = statements.insert_new(SQLITE)
 PRAGMAS = (
     "foreign_keys = ON",
     f"cache_size = -{CACHE}",
@@ -44,48 +48,83 @@ class SQLiteStore(SqlStore):
     `?synchronous=full` in the URL waits for the disk at every commit.
     """
 
+    dialect = SQLITE
+    pragmas: Sequence[str] = PRAGMAS
+    most_connections = MOST_CONNECTIONS
+    made_by = "store import"
+
     def __init__(self, url: str, *, create: bool = False, busy: int = BUSY) -> None:
         self.url, self.address, self.version, self._busy = url, url, SCHEMA.version, busy
         self.path, synchronous = parse(url)
+        self._synchronous, self._cache = synchronous.upper(), CACHE
+        self._claim_file(create=create)
+
+    def _claim_file(self, *, create: bool) -> None:
+        """Check or make the file, and bring it to the newest version."""
         if not sqlite.is_new(self.path):
             sqlite.check_kind(self.path, SCHEMA)
         elif create:
             sqlite.create(self.path)
         else:
-            how = f"`ethogram store import FILE --store {self.path}` makes one"
+            how = f"`ethogram {self.made_by} FILE --store {self.path}` makes one"
             raise BadUsage(f"there is no store at {self.path}; {how}")
-        self.engine = make_engine(self.path, synchronous, busy)
+        self._start()
+
+    def _start(self) -> None:
+        super().__init__()
+        self.pool = Pool(self.url, self._connect, self.most_connections)
         try:
-            with self.writing() as connection:
-                sqlite.upgrade(driver(connection), SCHEMA, self.url)
-                sqlite.check_columns(driver(connection), SCHEMA)
+            with self.writing() as raw:
+                (version,) = raw.execute("PRAGMA user_version").fetchone()
+                staged = take_staged(raw) if 0 < version <= LAST_VERSION else []
+                sqlite.upgrade(raw, SCHEMA, self.url)
+                sqlite.check_columns(raw, SCHEMA)
+                self.write("staged", staged)
         except BaseException:
             # So that no log is left beside a file that is not used.
             self.close()
             raise
 
+    def _connect(self) -> sqlite3.Connection:
+        return sqlite.connect(
+            self.path, SCHEMA, busy=self._busy, synchronous=self._synchronous, pragmas=self.pragmas
+        )
+
     @contextmanager
     def named_errors(self) -> Iterator[None]:
-        try:
-            with sqlite.named_errors(self.url), unwrapped():
-                yield
-        except NoConnection:
-            raise StoreFailed(f"{self.url}: {NO_CONNECTION}") from None
+        with sqlite.named_errors(self.url):
+            yield
 
-    @contextmanager
-    def reading(self) -> Iterator[Connection]:
-        with self.named_errors(), self.engine.connect() as connection, connection.begin():
-            yield connection
+    def begin(self, raw: Any, *, writes: bool, wait: bool = True) -> None:
+        if not writes:
+            raw.execute("BEGIN")
+            return
+        raw.execute(f"PRAGMA busy_timeout = {self._busy if wait else 0}")
+        raw.execute(f"PRAGMA cache_size = -{CACHE}")
+        raw.execute("BEGIN IMMEDIATE")
+        self._appended = 0
 
-    @contextmanager
-    def writing(self, *, wait: bool = True, rows: int = 0) -> Iterator[Connection]:
-        with self.named_errors(), self.engine.connect() as opened:
-            connection = opened.execution_options(writes=True)
-            driver(connection).execute(f"PRAGMA busy_timeout = {self._busy if wait else 0}")
-            # Where indexes do not fit, each row reads and writes pages of its own. 64 bytes for a row.
-            driver(connection).execute(f"PRAGMA cache_size = -{min(MOST_CACHE, max(CACHE, rows // 16))}")
-            with connection.begin():
-                yield connection
+    def undo(self, raw: Any) -> None:
+        # SQLite itself ends a transaction when the disk is full.
+        with suppress(sqlite3.Error):
+            if raw.in_transaction:
+                raw.execute("ROLLBACK")
+
+    def is_sound(self, raw: Any) -> bool:
+        with suppress(sqlite3.Error):
+            return not raw.in_transaction
+        return False
+
+    def insert_new(self, raw: Any, events: Sequence[Row], rows: Iterable[Row]) -> list[int]:
+        # Where indexes do not fit, each row reads and writes pages of its own. 64 bytes for a row.
+        self._appended += len(events)
+        if self._appended // 16 > CACHE:
+            raw.execute(f"PRAGMA cache_size = -{min(MOST_CACHE, self._appended // 16)}")
+        added = raw.executemany(INSERT, rows).rowcount
+        if added == len(events):
+            return []
+        known = self.known(raw, events)
+        return [place for place, event in enumerate(events) if known[event[1], event[3]] != event[0]]
 
     def settle(self) -> None:
         """Write commits from the -wal into the file and to the disk, as far as readers allow."""
@@ -106,13 +145,68 @@ class SQLiteStore(SqlStore):
     @contextmanager
     def _outside(self) -> Iterator[sqlite3.Connection]:
         """A connection for what may not run inside a transaction."""
-        with self.named_errors(), self.engine.connect() as connection:
-            yield driver(connection)
+        with self.connection() as raw:
+            yield raw
 
     def size(self) -> int:
         """Bytes of the file and its log."""
         beside = (self.path, Path(f"{self.path}-wal"))
         return sum(item.stat().st_size for item in beside if item.exists())
+
+
+class PrivateSQLiteStore(SQLiteStore):
+    """People of a service in a file whose removed rows are overwritten at once, or (`path=None`) in memory.
+
+    After a fork the child goes on with connections of its own, or with a copy of the memory.
+    """
+
+    pragmas = (
+        "foreign_keys = ON",
+        # What is removed is overwritten at once, not only when a purge rewrites the file.
+        "secure_delete = ON",
+        "cache_size = -32768",
+        "temp_store = MEMORY",
+    )
+    made_by = "usage record"
+
+    def __init__(self, path: Path | None, *, create: bool = False) -> None:
+        self._parents: list[Pool] = []
+        self.in_memory = path is None
+        if path is not None:
+            super().__init__(str(path), create=create, busy=PRIVATE_BUSY)
+            return
+        self.url = self.address = "memory"
+        self.version, self._busy, self.path = SCHEMA.version, PRIVATE_BUSY, Path(MEMORY)
+        # Another connection would be another database.
+        self.most_connections, self._synchronous, self._cache = 1, "OFF", CACHE
+        self._start()
+
+    def begin(self, raw: Any, *, writes: bool, wait: bool = True) -> None:
+        raw.execute("BEGIN IMMEDIATE" if writes else "BEGIN")
+        self._appended = 0
+
+    def settle(self) -> None:
+        """Empty the log, in which what was overwritten still stands."""
+        with self._outside() as raw:
+            raw.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+    def scrub(self) -> bool:
+        return self.in_memory or super().scrub()
+
+    def before_fork(self) -> None:
+        """Wait until nobody is at work in memory, whose copy goes to the child."""
+        if self.in_memory:
+            self._held, _ = self.pool.take()
+
+    def after_fork(self, *, is_child: bool) -> None:
+        """Let threads work again; a child waits for none of the parent's, and closes nothing of it."""
+        if is_child:
+            self._parents.append(self.pool)
+            self._thread = threading.local()
+            connect = (lambda: self._held) if self.in_memory else self._connect
+            self.pool = Pool(self.url, connect, self.most_connections)
+        elif self.in_memory:
+            self.pool.give(self._held)
 
 
 def parse(url: str) -> tuple[Path, str]:
@@ -123,33 +217,17 @@ def parse(url: str) -> tuple[Path, str]:
     """
     if "://" not in url:
         return Path(url), SYNCHRONOUS[0]
+    place, _, query = url.partition("://")[2].partition("?")
+    host, _, database = place.partition("/")
     try:
-        parsed = make_url(url)
-    except (ArgumentError, ValueError):
+        options = dict(parse_qsl(query, strict_parsing=bool(query)))
+    except ValueError:
         raise BadUsage(f"invalid store URL {url!r:.80}: expected sqlite:///path or a path") from None
-    if not parsed.database or parsed.host:
+    if not database or host:
         raise BadUsage(
             f"{url!r:.80} names no file; write sqlite:///relative/path or sqlite:////absolute/path"
         )
-    options = {name: str(value) for name, value in parsed.query.items()}
     synchronous = options.pop("synchronous", SYNCHRONOUS[0]).lower()
     if options or synchronous not in SYNCHRONOUS:
         raise BadUsage(f"invalid store URL {url!r:.80}: expected ?synchronous=normal or ?synchronous=full")
-    return Path(parsed.database), synchronous
-
-
-def make_engine(path: Path, synchronous: str, busy: int) -> Engine:
-    """The engine of a file, with the pragmas every connection needs."""
-    address = URL.create("sqlite", database=os.fspath(path))
-    engine = create_engine(address, connect_args={"timeout": busy / 1000}, pool_use_lifo=True)
-
-    @event.listens_for(engine, "connect")
-    def prepare(raw: sqlite3.Connection, _: object) -> None:
-        sqlite.configure(raw, SCHEMA, busy=busy, synchronous=synchronous.upper(), pragmas=PRAGMAS)
-
-    @event.listens_for(engine, "begin")
-    def begin(connection: Any) -> None:
-        writes = connection.get_execution_options().get("writes")
-        connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
-
-    return engine
+    return Path(database), synchronous

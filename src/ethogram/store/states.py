@@ -1,25 +1,54 @@
-"""States of runners and conversations; the key check, salt and audit of a store of pseudonyms."""
+"""Notes of the service, states of runners and conversations; pseudonyms and the audit of a private store."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
+from typing import TYPE_CHECKING, Any
 
-from msgspec.structs import asdict
-from sqlalchemy import Connection
-
+from ..errors import BadUsage
 from ..models import micros, moment
-from ..usage.records import UsageLook
-from .imports import get_meta, set_meta
-from .records import TALK_SOURCES, SavedState, Who
-from .sql import Sql, run, run_many
+from .numbers import get_meta, next_numbers, set_meta
+from .records import SavedState
+from .row_store import Condition, RowStore, atomic
+from .rows import encode
 
-PRIVATE, SALT = "private", "private_salt"
+if TYPE_CHECKING:
+    from ..usage.records import UsageLook
+
+HAS_PEOPLE = "usage_retention"
+"""The number that a store has once a usage tracker has used it."""
+PRIVATE, SALT, MORE_SALT = "private", "private_salt", "private_salt_low"
 
 
-class States(Sql):
-    """States of runners and conversations."""
+class States(RowStore):
+    """Records and states by kind and key."""
+
+    def put_note(self, kind: str, key: str, record: Mapping[str, Any] | None, at: datetime) -> None:
+        """Replace a record that is not derived from events, such as an API key; None removes it."""
+        if record is None:
+            self.delete("notes", [("kind", "=", kind), ("key", "=", key)])
+        else:
+            self.write("notes", [(kind, key, micros(at), encode(dict(record)))])
+
+    def notes(self, kind: str, keys: Sequence[str] | None = None) -> dict[str, dict[str, Any]]:
+        """The records of a kind by key, oldest first; of all keys or these."""
+        where: list[Condition] = [("kind", "=", kind)]
+        if keys is not None:
+            where.append(("key", "in", keys))
+        with self.snapshot() as view:
+            rows = view.rows("notes", where, columns=("key", "record"), order=("at_us", "key"))
+            return {key: json.loads(record) for key, record in rows}
+
+    def note(self, kind: str, key: str) -> dict[str, Any] | None:
+        """One record, or None."""
+        where = [("kind", "=", kind), ("key", "=", key)]
+        with self.snapshot() as view:
+            for (text,) in view.rows("notes", where, columns=("record",), limit=1):
+                record: dict[str, Any] = json.loads(text)
+                return record
+        return None
 
     def save_state(
         self, name: str, key: str, state: bytes | None, at: datetime, *, subject: str | None = None
@@ -28,87 +57,75 @@ class States(Sql):
 
         One with a `subject` belongs to it: a purge of others leaves it. One without can be rebuilt.
         """
-        save = """INSERT INTO runner_states (name, key, saved_us, state, subject)
-          VALUES (:name, :key, :at, :state, :subject) ON CONFLICT (name, key) DO UPDATE SET
-          saved_us = excluded.saved_us, state = excluded.state, subject = excluded.subject"""
-        drop = "DELETE FROM runner_states WHERE name = :name AND key = :key"
-        with self.writing() as connection:
-            if state is None:
-                run(connection, drop, name=name, key=key)
-            else:
-                run(connection, save, name=name, key=key, at=micros(at), state=state, subject=subject)
+        if state is None:
+            self.delete("runner_states", [("name", "=", name), ("key", "=", key)])
+        else:
+            self.write("runner_states", [(name, key, micros(at), state, subject)])
 
     def load_state(self, name: str, key: str) -> bytes | None:
         """The state that was saved last, or None."""
-        query = "SELECT state FROM runner_states WHERE name = :name AND key = :key"
-        with self.reading() as connection:
-            state: bytes | None = run(connection, query, name=name, key=key).scalar()
-        return state
+        where = [("name", "=", name), ("key", "=", key)]
+        for (state,) in self.rows("runner_states", where, columns=("state",), limit=1):
+            return bytes(state)
+        return None
 
     def states_of(self, subject: str) -> list[SavedState]:
         """A subject's own states, by name and key."""
-        query = """SELECT name, key, saved_us, state FROM runner_states WHERE subject = :subject
-          ORDER BY name, key"""
-        with self.reading() as connection:
+        with self.snapshot() as view:
+            rows = view.rows("runner_states", [("subject", "=", subject)], order=("name", "key"))
             return [
-                SavedState(subject, kind, key, moment(saved), json.loads(state))
-                for kind, key, saved, state in run(connection, query, subject=subject).all()
+                SavedState(subject, name, key, moment(saved), json.loads(bytes(state)))
+                for name, key, saved, state, _ in rows
             ]
 
 
-def purge_states(connection: Connection, subject: Who | str | None, before: datetime | None) -> int:
-    """Remove states, and return how many of subjects; all without a subject go, since they can be rebuilt.
-
-    Of a subject in a source, only where that is one of conversations; before a moment, those that
-    were saved last before it.
-    """
-    run(connection, "DELETE FROM runner_states WHERE subject IS NULL")
-    if isinstance(subject, tuple) and subject[0] not in TALK_SOURCES:
-        return 0
-    where = "subject IS NOT NULL"
-    record: dict[str, str | int] = {}
-    if subject is not None:
-        where += " AND subject = :name"
-        record["name"] = subject if isinstance(subject, str) else subject[1]
-    if before is not None:
-        where += " AND saved_us < :before"
-        record["before"] = micros(before)
-    removed: int = run(connection, f"DELETE FROM runner_states WHERE {where}", **record).rowcount
-    return removed
-
-
-class Privacy(Sql):
+class Privacy(RowStore):
     """The key check, salt and audit of a store of pseudonyms."""
 
     def private(self) -> int | None:
         """The check of the key; None where names are stored as they are."""
-        with self.reading() as connection:
-            return get_meta(connection, PRIVATE)
+        return get_meta(self, PRIVATE)
 
     def private_salt(self) -> int | None:
         """The store's own random number, part of every pseudonym; None in those of the first scheme."""
-        with self.reading() as connection:
-            return get_meta(connection, SALT)
+        return get_meta(self, SALT)
 
+    def check_events(self) -> None:
+        """Raise BadUsage where there are people of a usage tracker and nothing else."""
+        if get_meta(self, HAS_PEOPLE) is not None and not self.count("sources"):
+            does = "`ethogram usage signals`, `usage sweep`, `usage info`, `export` and `purge` are for it"
+            raise BadUsage(f"{self.url} is a usage store, not a store of events; {does}")
+
+    def private_scope(self) -> tuple[str, bytes]:
+        """The purpose and salt of the pseudonyms: see Keys.scoped. First usage trackers had longer salts."""
+        salt, more = get_meta(self, SALT), get_meta(self, MORE_SALT)
+        if more is None:
+            return "events", (salt or 0).to_bytes(8, "big")
+        return "usage", b"".join(part.to_bytes(8, "big", signed=True) for part in (salt or 0, more))
+
+    @atomic
     def make_private(self, check: int, salt: int | None = None) -> None:
         """Mark the store as one of pseudonyms; one that is marked stays as it is."""
-        with self.writing() as connection:
-            if get_meta(connection, PRIVATE) is not None:
-                return
-            set_meta(connection, PRIVATE, check)
-            if salt is not None:
-                set_meta(connection, SALT, salt)
+        if get_meta(self, PRIVATE) is not None:
+            return
+        set_meta(self, PRIVATE, check)
+        if salt is not None:
+            set_meta(self, SALT, salt)
 
     def add_looks(self, looks: Iterable[UsageLook]) -> None:
         """Write lines of the audit."""
-        insert = "INSERT INTO looks (at_us, what, person, who, why) VALUES (:at, :what, :person, :who, :why)"
-        with self.writing() as connection:
-            run_many(connection, insert, [{**asdict(look), "at": micros(look.at)} for look in looks])
+        rows = [(micros(look.at), look.what, look.person, look.who, look.why) for look in looks]
+
+        def work() -> None:
+            numbers = next_numbers(self, "looks", len(rows))
+            self.write("looks", [(key, *row) for key, row in zip(numbers, rows, strict=True)])
+
+        self.transact(work)
 
     def looks(self, person: str | None = None) -> list[UsageLook]:
         """The audit, oldest first: all, or the lines about one person."""
-        where = "" if person is None else "WHERE person = :person"
-        query = f"SELECT at_us, what, person, who, why FROM looks {where} ORDER BY key"
-        with self.reading() as connection:
-            values = {} if person is None else {"person": person}
-            return [UsageLook(moment(at), *row) for at, *row in run(connection, query, **values).all()]
+        from ..usage.records import UsageLook  # here: it loads much
+
+        where = () if person is None else [("person", "=", person)]
+        with self.snapshot() as view:
+            return [UsageLook(moment(at), *row) for _, at, *row in view.rows("looks", where, order=("key",))]

@@ -1,34 +1,48 @@
-"""Sweeps: who has something new, how far each selection of patterns has come, and one sweep at a time."""
+"""Sweeps: who has something new, and how far each selection of patterns has come.
+
+A finished sweep leaves a watermark in `sweeps`: as of when it was, and the arrival number of the newest
+event before it. Rows of `swept` say what differs for a subject: how far a sweep under way has come with it,
+or when a silence is due. So a sweep reads of the store's subjects only those that may have something new.
+"""
 
 from __future__ import annotations
 
-import os
-import socket
-import uuid
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
-from pathlib import Path
-from typing import Any
+from typing import NamedTuple
 
-from sqlalchemy import ColumnElement, Connection, Select, and_, exists, or_, select, tuple_
+from ..models import micros, moment
+from .detections import save_changes
+from .events import highest, subject_of
+from .kinds import Row
+from .locks import check_held
+from .numbers import last_key
+from .records import Held, SubjectRow, Swept, SweptDetection, Who
+from .row_store import Condition, Reader, RowStore, atomic, by_source, in_pieces
 
-from ..errors import BadUsage
-from ..models import format_time, micros, moment
-from . import schema
-from .events import EVENTS, SUBJECTS, subject_query, subject_rows
-from .records import Held, Locked, SubjectRow, Swept, SweptDetection
-from .sql import Sql, run, run_many
-from .verdicts import save_detection
-
-SWEPT = schema.swept.c
-_released: set[str] = set()
-"""Tokens that this process gave back while their rows could not be removed: they hold nothing any more."""
-SILENT = 15 * 60 * 1_000_000
-"""Microseconds without a beat after which a lock of another machine counts as left behind."""
+NEVER = -(2**63)
 
 
-class Sweeps(Sql):
+class Progress(NamedTuple):
+    """How far a subject was swept: up to which event, as of when, and when a silence is due."""
+
+    changed: int
+    as_of_us: int
+    due_us: int | None = None
+
+
+class Watermark(NamedTuple):
+    """How far everybody was swept who had at least `min_events`."""
+
+    progress: Progress
+    min_events: int
+
+
+class Sweeps(RowStore):
     """How far each selection of patterns has come with each subject."""
+
+    _begun: tuple[str, str, int, int] | None = None
+    """The selection and versions of the sweep under way, the newest event before it, and its `min_events`."""
 
     def touched(
         self,
@@ -47,47 +61,41 @@ class Sweeps(Sql):
         thread where somebody changed, whose readings may depend on it.
         """
         now = micros(as_of)
-        was = and_(SWEPT.subject == SUBJECTS.key, SWEPT.selection == selection, SWEPT.versions == versions)
-        later = schema.events.alias("later").c
-        between = exists().where(
-            later.subject == SUBJECTS.key, later.at_us > SWEPT.as_of_us, later.at_us <= now
-        )
-        reasons: list[ColumnElement[bool]] = [
-            SWEPT.subject.is_(None),
-            SUBJECTS.changed > SWEPT.changed,
-            and_(SUBJECTS.last_us > SWEPT.as_of_us, between),
-            SWEPT.due_us < now,
-        ]
-        if since is not None:
-            reasons.append(SUBJECTS.last_us >= micros(since))
-        enough = SUBJECTS.events >= min_events
-        query = subject_query().outerjoin(schema.swept, was).where(enough)
-        with self.reading() as connection:
-            rows = subject_rows(connection, query.where(or_(*reasons)))
-            if threads and rows:
-                mates = subject_query().where(enough, SUBJECTS.key.in_(_thread_mates(was, reasons, now)))
-                rows += subject_rows(connection, mates)
-        subjects = {row.who: row for row in rows if row.first_at <= as_of}
-        return [subjects[who] for who in sorted(subjects)]
+        with self.snapshot() as view:
+            self._begun = (selection, versions, last_key(view), min_events)
+            look = _Look(view, selection, versions, now, min_events)
+            rows = look.changed_subjects()
+            found = dict(rows)
+            if since is not None:
+                found |= look.subjects([("last_us", ">=", micros(since))])
+            # Those whose events all lie in the future are swept when these have come.
+            if threads and (begun := {who: row for who, row in rows.items() if row[3] <= now}):
+                found |= look.thread_mates(begun)
+        chosen = {who: row for who, row in found.items() if row[3] <= now}
+        return [subject_of(chosen[who]) for who in sorted(chosen)]
 
     def last_sweep(self) -> datetime | None:
         """The latest moment that was swept as of, also by a sweep that was killed; None before the first."""
-        query = """SELECT max(as_of_us) FROM
-          (SELECT as_of_us FROM sweeps UNION ALL SELECT max(as_of_us) FROM swept) AS s"""
-        with self.reading() as connection:
-            latest = run(connection, query).scalar()
-            return None if latest is None else moment(latest)
+        with self.snapshot() as view:
+            ends = [highest(view, kind, "as_of_us") for kind in ("sweeps", "swept")]
+        known = [end for end in ends if end is not None]
+        return moment(max(known)) if known else None
 
+    @atomic
     def reset_sweeps(self, after: datetime) -> int:
         """Forget sweeps as of later than a moment; how many subjects will be looked at anew.
 
         Detections, changes and verdicts stay: the next sweep compares them with what it finds.
         """
-        with self.writing() as connection:
-            run(connection, "DELETE FROM sweeps WHERE as_of_us > :after", after=micros(after))
-            gone = "DELETE FROM swept WHERE as_of_us > :after"
-            return int(run(connection, gone, after=micros(after)).rowcount)
+        gone = [("as_of_us", ">", micros(after))]
+        count = 0
+        for selection, as_of in list(self.rows("sweeps", gone, columns=("selection", "as_of_us"))):
+            self.delete("sweeps", [("selection", "=", selection)])
+            self.delete("swept", [("selection", "=", selection)])
+            count += self.count("subjects", [("first_us", "<=", as_of)])
+        return count + self.delete("swept", gone)
 
+    @atomic
     def save_sweep(
         self,
         selection: str,
@@ -99,130 +107,139 @@ class Sweeps(Sql):
         lock: Held | None = None,
         at: datetime | None = None,
     ) -> None:
-        """Write the detections of a sweep, each with its change, and the swept subjects, in one commit."""
-        now = micros(as_of)
-        mark = """INSERT INTO swept (selection, subject, versions, changed, as_of_us, due_us)
-          SELECT :selection, u.key, :versions, :changed, :as_of, :due FROM subjects u
-          JOIN sources o ON o.key = u.source WHERE o.name = :source AND u.name = :name
-          ON CONFLICT (selection, subject) DO UPDATE SET versions = excluded.versions,
-            changed = excluded.changed, as_of_us = excluded.as_of_us, due_us = excluded.due_us"""
-        with self.writing() as connection:
-            if lock is not None:
-                check_held(connection, lock, None if at is None else micros(at))
-            for change, detection in detections:
-                save_detection(connection, change, detection, now)
-            common = {"selection": selection, "versions": versions, "as_of": now}
-            rows = [
-                dict(common, source=source, name=name, changed=item.changed, due=item.due_us)
-                for item in swept
-                for source, name in [item.who]
-            ]
-            run_many(connection, mark, rows)
+        """Write the detections of a sweep, each with its change, and the swept subjects, in one commit.
 
+        A detection replaces the one with its id. `BadUsage` where `lock` is no longer held.
+        """
+        if lock is not None:
+            check_held(self, lock, None if at is None else micros(at))
+        save_changes(self, detections, micros(as_of))
+        rows = [(selection, *item.who, versions, item.changed, micros(as_of), item.due_us) for item in swept]
+        if rows:
+            self.write("swept", rows)
+
+    @atomic
     def close_sweep(self, selection: str, versions: str, as_of: datetime, at: datetime) -> None:
-        """Record that a sweep was finished."""
-        done = """INSERT INTO sweeps VALUES (:selection, :versions, :as_of, :at)
-          ON CONFLICT (selection) DO UPDATE SET versions = excluded.versions,
-            as_of_us = excluded.as_of_us, finished_us = excluded.finished_us"""
-        values = {"selection": selection, "versions": versions, "as_of": micros(as_of), "at": micros(at)}
-        with self.writing() as connection:
-            run(connection, done, **values)
-
-    def lock(self, name: str, at: datetime) -> Held:
-        """Take a lock. BadUsage says who holds it."""
-        held = Held(name, uuid.uuid4().hex)
-        take = """INSERT INTO locks VALUES (:name, :token, :pid, :started, :host, :at, :at)
-          ON CONFLICT (name) DO UPDATE SET token = excluded.token, pid = excluded.pid,
-            started = excluded.started, host = excluded.host,
-            begun_us = excluded.begun_us, beat_us = excluded.beat_us"""
-        with self.writing() as connection:
-            row = run(connection, "SELECT * FROM locks WHERE name = :name", name=name).mappings().first()
-            if row is not None and row["token"] in _released:
-                row = None
-            if not self.claim(name, row, micros(at)):
-                raise Locked(f"{self.url}: another {name.partition(' ')[0]} {holder_of(row)}")
-            pid, host = os.getpid(), socket.gethostname()
-            values = {"token": held.token, "pid": pid, "started": started(pid), "host": host}
-            run(connection, take, name=name, at=micros(at), **values)
-        return held
-
-    def unlock(self, held: Held) -> None:
-        """Release a lock, if it is still ours."""
-        self.release(held.name)
-        _released.add(held.token)
-        with self.writing() as connection:
-            gone = "DELETE FROM locks WHERE name = :name AND token = :token"
-            run(connection, gone, name=held.name, token=held.token)
-        _released.discard(held.token)
-
-    def claim(self, name: str, row: Any, now_us: int) -> bool:
-        """Whether a lock is free, or its holder (a row of `locks`) gone; where it is, it is ours."""
-        return row is None or is_left(row, now_us)
-
-    def release(self, name: str) -> None:
-        """Undo `claim`."""
+        """Record that a sweep was finished, of those whom `touched` gave last."""
+        begun = self._begun
+        changed = min_events = None
+        if begun is not None and begun[:2] == (selection, versions):
+            _, _, changed, min_events = begun
+            own = ("selection", "=", selection)
+            self.delete("swept", [own, ("versions", "!=", versions)])
+            self.delete("swept", [own, ("due_us", "=", None)])
+        row = (selection, versions, micros(as_of), micros(at), changed, min_events)
+        self.write("sweeps", [row])
 
 
-def holder_of(row: Any) -> str:
-    """Who holds a lock, since when."""
-    if row is None:
-        return "is at work; wait for it, or stop it first"
-    since, who = format_time(moment(row["begun_us"])), f"process {row['pid']} on {row['host']}"
-    return f"is at work since {since} ({who}); wait for it, or stop it first"
+class _Look:
+    """Finds the subjects with something new for a selection, as of a moment."""
 
+    def __init__(self, view: Reader, selection: str, versions: str, now: int, min_events: int) -> None:
+        self._view, self._now = view, now
+        self._enough: Condition = ("events", ">=", min_events)
+        self._min_events = min_events
+        self._own: list[Condition] = [("selection", "=", selection), ("versions", "=", versions)]
+        self._mark: Watermark | None = None
+        for _, _, as_of, _, changed, least in view.rows("sweeps", self._own):
+            if changed is not None:
+                self._mark = Watermark(Progress(changed, as_of), least or 1)
+        self._swept: dict[Who, Progress] = {}
+        # Of a sweep with other versions that was killed: what it saved is compared again.
+        others = [("selection", "=", selection), ("versions", "!=", versions)]
+        columns = ("source", "subject")
+        self._stale: set[Who] = {
+            (source, name) for source, name in view.rows("swept", others, columns=columns)
+        }
 
-def _thread_mates(was: ColumnElement[bool], reasons: list[ColumnElement[bool]], now: int) -> Select[Any]:
-    """Keys of the subjects in the threads that have new events."""
-    is_new = or_(
-        SWEPT.subject.is_(None),
-        EVENTS.key > SWEPT.changed,
-        and_(EVENTS.at_us > SWEPT.as_of_us, EVENTS.at_us <= now),
-    )
-    threads = (
-        select(EVENTS.source, EVENTS.thread)
-        .join(schema.subjects, SUBJECTS.key == EVENTS.subject)
-        .outerjoin(schema.swept, was)
-        .where(or_(*reasons), is_new, EVENTS.thread.is_not(None))
-    )
-    mates = schema.events.alias("mates").c
-    return select(mates.subject).where(tuple_(mates.source, mates.thread).in_(threads))
+    def subjects(self, where: Sequence[Condition]) -> dict[Who, Row]:
+        """The rows of subjects with enough events, by name."""
+        return {(row[0], row[1]): row for row in self._view.rows("subjects", [*where, self._enough])}
 
+    def changed_subjects(self) -> dict[Who, Row]:
+        """The rows of subjects that have something new, by name."""
+        mark = self._mark
+        if mark is None:
+            found = self.subjects([])
+            self._read_swept([])
+        else:
+            found = self.subjects([("changed", ">", mark.progress.changed)])
+            found |= self.subjects([("last_us", ">", mark.progress.as_of_us)])
+            if self._min_events < mark.min_events:
+                found |= self.subjects([("events", "<", mark.min_events)])
+            self._read_swept([("due_us", "<", self._now)])
+            for source, names in by_source((self._swept.keys() | self._stale) - found.keys()):
+                found |= self.subjects([("source", "=", source), ("name", "in", names)])
+            for source, names in by_source(found.keys() - self._swept.keys()):
+                self._read_swept([("source", "=", source), ("subject", "in", names)])
+        later: list[Who] = []
+        new: dict[Who, Row] = {}
+        for who, row in found.items():
+            own = self.progress(who, row)
+            if own is None or row[5] > own.changed or (own.due_us is not None and own.due_us < self._now):
+                new[who] = row
+            elif row[4] > own.as_of_us:
+                later.append(who)
+        return new | {who: found[who] for who in self._with_events_since(later, found)}
 
-def check_held(connection: Connection, held: Held, at_us: int | None) -> None:
-    """Raise BadUsage where the lock is no longer ours, so that only its holder commits."""
-    beat = """UPDATE locks SET beat_us = coalesce(:at, beat_us) WHERE name = :name AND token = :token"""
-    if run(connection, beat, at=at_us, name=held.name, token=held.token).rowcount != 1:
-        raise BadUsage(f"another process took over the {held.name}; this one stops")
+    def _read_swept(self, where: Sequence[Condition]) -> None:
+        columns = ("source", "subject", "changed", "as_of_us", "due_us")
+        for source, name, *progress in self._view.rows("swept", [*self._own, *where], columns=columns):
+            self._swept[source, name] = Progress(*progress)
 
+    def progress(self, who: Who, row: Row) -> Progress | None:
+        """How far a subject was swept; None where it never was."""
+        own = self._swept.get(who)
+        mark = self._mark
+        if who in self._stale:
+            return None
+        if mark is None or row[2] < mark.min_events:
+            return own
+        if own is None:
+            return mark.progress
+        # A row from before the watermark says when a silence is due, and no more.
+        return own._replace(
+            changed=max(own.changed, mark.progress.changed),
+            as_of_us=max(own.as_of_us, mark.progress.as_of_us),
+        )
 
-def is_left(row: Any, now_us: int) -> bool:
-    """Whether the holder of a lock is gone.
+    def _with_events_since(self, subjects: Sequence[Who], rows: dict[Who, Row]) -> Iterator[Who]:
+        """Those with an event that was in the future when they were swept and is not any more."""
+        for as_of, group in self._by_progress(subjects, rows, "as_of_us").items():
+            when = [("at_us", ">", as_of), ("at_us", "<=", self._now)]
+            for source, names in by_source(group):
+                own = [("source", "=", source), ("subject", "in", names), *when]
+                yield from (
+                    (source, name) for _, name, *_ in self._view.groups("events", ("source", "subject"), own)
+                )
 
-    A beat as far in the future comes from a wrong clock, and would hold the lock for ever.
-    """
-    is_silent = bool(abs(now_us - row["beat_us"]) > SILENT)
-    if row["host"] != socket.gethostname():
-        return is_silent
-    try:
-        os.kill(row["pid"], 0)
-    except ProcessLookupError:
-        return True
-    except PermissionError:
-        pass
-    if started(row["pid"]) != row["started"]:
-        return True  # the number was given to another process since
-    return bool(row["pid"] == os.getpid() and is_silent)
+    def _by_progress(self, subjects: Iterable[Who], rows: dict[Who, Row], field: str) -> dict[int, list[Who]]:
+        """Subjects by one number of how far they were swept; most have the same."""
+        groups: dict[int, list[Who]] = {}
+        for who in subjects:
+            own = self.progress(who, rows[who])
+            groups.setdefault(NEVER if own is None else getattr(own, field), []).append(who)
+        return groups
 
-
-def started(pid: int) -> str:
-    """When a process began, in the kernel's count; '' where it is not known.
-
-    >>> started(os.getpid()) == started(os.getpid())
-    True
-    """
-    try:
-        status = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return ""
-    # The name in brackets may hold anything, blanks and brackets included.
-    return status.rpartition(")")[2].split()[19]
+    def thread_mates(self, rows: dict[Who, Row]) -> dict[Who, Row]:
+        """The rows of all subjects in the threads that have new events of these."""
+        threads: dict[str, set[str]] = {}
+        for field, column in (("changed", "key"), ("as_of_us", "at_us")):
+            for since, group in self._by_progress(rows, rows, field).items():
+                if since == NEVER and column == "at_us":
+                    continue  # all their events are new
+                when: list[Condition] = [("thread", "!=", None), ("at_us", "<=", self._now)]
+                if since != NEVER:
+                    when.append((column, ">", since))
+                for source, names in by_source(group):
+                    where = [("source", "=", source), ("subject", "in", names), *when]
+                    for _, thread, *_ in self._view.groups("events", ("source", "thread"), where):
+                        threads.setdefault(source, set()).add(thread)
+        found: dict[Who, Row] = {}
+        for source, own_threads in threads.items():
+            for piece in in_pieces(sorted(own_threads)):
+                where = [("source", "=", source), ("thread", "in", list(piece))]
+                mates = self._view.groups("events", ("source", "subject"), where)
+                for own, some in by_source((source, name) for _, name, *_ in mates):
+                    found |= self.subjects([("source", "=", own), ("name", "in", some)])
+        return found

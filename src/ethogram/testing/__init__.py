@@ -1,4 +1,4 @@
-"""A kit for testing patterns, signals and evaluators: histories in a line, and what is said of them.
+"""A kit for testing patterns, signals, evaluators and stores: histories in a line, and what is said of them.
 
 >>> from ethogram.testing import action, assert_fires, assert_quiet, history
 >>> detection = assert_fires("repetitive_errors", history("repetitive_errors"), severity="high")
@@ -14,12 +14,14 @@ from .check import assert_fires, assert_quiet, confidence, detections
 from .events import action, numbered, says
 from .samples import measure, score
 from .scenarios import SCENARIOS, history
+from .store_check import check_store
 
 __all__ = [
     "SCENARIOS",
     "action",
     "assert_fires",
     "assert_quiet",
+    "check_store",
     "confidence",
     "detections",
     "forget",

@@ -8,11 +8,6 @@ from collections.abc import Iterable
 from ..errors import BadUsage
 from .pseudonym import Pseudonym
 
-WHATS = ("signals", "listed", "sweep", "export", "purge", "rotate", "refused", "unknown", "subject", "why")
-"""What was done. A store has the index, so the list only ever grows at its end.
-
-`listed`: a sweep reported this person; `refused`: a wrong key; `unknown`: nobody is known by that id.
-"""
 MAX_LENGTH = 500
 """Characters of who looked, and why."""
 SHORT = 4

@@ -16,9 +16,11 @@ import os
 import secrets
 import stat
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 
 from ..errors import BadUsage
+from ..files import make_private_folder, user_folder
 from ..models.slotted import dataclass, field
 
 VARIABLE = "ETHOGRAM_USAGE_KEY_FILE"
@@ -135,14 +137,28 @@ def write_keys(path: str | Path, keys: Keys) -> None:
         raise BadUsage(f"{path} cannot be written: {error.strerror or error}") from None
 
 
-def find_keys(keys: Keys | str | Path | None, *, has_store: bool = False) -> tuple[Keys, Path | None]:
-    """Return the keys of the argument or the environment, and their file; BadUsage where there are none.
+def own_key_file() -> Path | None:
+    """The file of the user's own key, in their configuration folder, which need not exist."""
+    return (folder := user_folder()) and folder / "usage.key"
 
-    `has_store`: whether the store exists already, so that a new key is of no use.
+
+def find_keys(
+    keys: Keys | str | Path | None, *, has_store: bool = False, makes: bool = False
+) -> tuple[Keys, Path | None]:
+    """Return the keys of the argument, the environment or the user, and their file.
+
+    BadUsage where there are none, unless it `makes` the user's own. `has_store`: whether the store exists
+    already, so that a new key is of no use.
     """
     if isinstance(keys, Keys):
         return keys, None
     path = keys if keys is not None else os.environ.get(VARIABLE)
+    if not path and (own := own_key_file()) is not None and (own.exists() or (makes and not has_store)):
+        path = own
+        if not own.exists():
+            make_private_folder(own.parent)
+            with suppress(BadUsage):  # another process was first
+                write_keys(own, new_keys())
     if not path:
         hint = f"`ethogram usage key new FILE` makes one; name it with --key (key=...) or {VARIABLE}"
         if has_store:

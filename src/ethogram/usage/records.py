@@ -144,6 +144,19 @@ class UsageKey(RecordStruct):
     keys: Count
 
 
+class UsagePurge(RecordStruct):
+    """What was removed of people's use.
+
+    `clean` is false where another program kept old pages from going.
+    """
+
+    RECORD = "usage_purge"
+
+    people: Count
+    events: Count
+    clean: bool
+
+
 class UsageLook(RecordStruct):
     """Who looked at whom, when, and why."""
 
@@ -151,6 +164,7 @@ class UsageLook(RecordStruct):
 
     at: datetime
     what: str
+    """`listed` by a sweep that reported them, `refused` for a wrong key, `unknown` where nobody is known."""
     person: Person | None
     """Null where it was nobody in particular, or somebody who was removed since."""
     who: str

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..models import format_time, moment
 from ..models.slotted import dataclass
@@ -40,8 +40,17 @@ from .summary import (
 )
 
 if TYPE_CHECKING:
-    from .store import UsageStore
-    from .tables import Person, StoredEvent
+    from .store import Person, UsageStore
+
+
+class StoredEvent(NamedTuple):
+    """One event of a file. `ahead`: seconds that the own clock was ahead of UTC, if known."""
+
+    at: int
+    length: int | None
+    flags: int
+    session: str | None
+    ahead: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +167,7 @@ def _stretch(event: StoredEvent, rows: Sequence[Stretch]) -> Stretch:
     if event.session is None:
         return row
     # After a rotation the hash of the session differs from the one that the mark was made from.
-    mark = session_mark(event.session.hex())
+    mark = session_mark(event.session)
     marks = [item.session for item in rows if item.session and item.first <= row.first <= item.last]
     return row._replace(session=mark if mark in marks or not marks else marks[0])
 
@@ -225,13 +234,13 @@ def _on_the_half_hour(rows: list[Stretch]) -> list[Stretch]:
 # --- export ---------------------------------------------------------------------------------
 
 
-def own_data(store: UsageStore, name: bytes, person: Person | None) -> Iterator[dict[str, Any]]:
+def own_data(store: UsageStore, name: str, person: Person | None) -> Iterator[dict[str, Any]]:
     """Yield everything stored about a person: events, days, half-hours, reports, and who looked."""
-    looks = store.looks(name)
+    looks = store.rows.looks(name)
     if person is not None:
         state = person.state
         yield UsagePerson(
-            person=person.name.hex(),
+            person=person.name,
             events=state.events,
             first_at=_time(state.first) if state.events else None,
             last_at=_time(state.newest) if state.events else None,
@@ -268,7 +277,7 @@ def _event_record(event: StoredEvent) -> UsageEventRecord:
         length=event.length,
         is_user=not event.flags & BY_SERVICE,
         **_flag_fields(event.flags),
-        session=None if event.session is None else event.session.hex(),
+        session=event.session,
         clock_ahead=event.ahead,
     )
 

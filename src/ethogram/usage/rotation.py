@@ -7,20 +7,22 @@ from contextlib import closing
 from pathlib import Path
 
 from ..errors import BadUsage
-from ..files.sqlite import named_errors
 from ..models import moment
+from ..store.numbers import set_meta
+from ..store.row_store import Condition, in_pieces
+from ..store.sqlite import PrivateSQLiteStore
+from ..store.states import PRIVATE
 from .pseudonym import NAME_BYTES, Keys, new_keys, read_keys, rehash, waiting_file, write_keys
 from .records import UsageLook
-from .store import PURPOSE, UsageStore
-from .tables import check_file, connect
+from .store import FILES, PAGE, UsageStore, check_file
+from .store_keys import check_number, keys_until
 
 
-def keys_of(store: Path, keys: Keys) -> Keys | None:
+def keys_of(path: Path, keys: Keys) -> Keys | None:
     """Return the keys, up to one of these, that a store has; None where it has others."""
-    check_file(store, create=False)
-    with named_errors(store), closing(connect(store)) as raw:
-        check, salt = raw.execute("SELECT key_check, salt FROM about").fetchone()
-    return keys.scoped(PURPOSE, salt).until(check)
+    check_file(path, create=False)
+    with closing(PrivateSQLiteStore(path)) as store:
+        return keys_until(store, keys)
 
 
 def rotate(key_file: str | Path, stores: Sequence[str | Path], *, at: float, who: str = "") -> Keys:
@@ -74,24 +76,56 @@ def _is_broken(waiting: Path) -> bool:
 
 def _rename_all(store: UsageStore, new: Keys, at: float, who: str) -> None:
     more = new.added(store.keys)
-    store.check_integrity()
+    rows = store.rows
+    rows.check_integrity()
     if more:
-        with store.transaction() as raw:
-            raw.create_function("rehash", 1, lambda names: _rehash_all(names, more), deterministic=True)
-            raw.execute("UPDATE people SET name = rehash(name), ids = rehash(ids)")
-            raw.execute("UPDATE events SET session = rehash(session), id = rehash(id)")
-            raw.execute("UPDATE audit SET person = rehash(person)")
-            raw.execute("UPDATE files SET name = rehash(name)")
-            keys = Keys(new.chain, store.keys.scope)
-            raw.execute("UPDATE about SET key_check = ?", (keys.check(),))
+        if rows.count("events") or rows.count("detections"):
+            raise BadUsage(f"{store.path} has events under pseudonyms: import them again with a new key")
+        keys = Keys(new.chain, store.keys.scope)
+        store.transact(lambda: _rename(rows, more, check_number(keys)))
         store.keys = keys
         store.log(UsageLook(moment(int(at * 1e6)), "rotate", None, who, ""))
-    store.scrub()
+    rows.scrub()
 
 
-def _rehash_all(names: bytes | None, keys: Sequence[bytes]) -> bytes | None:
+def _rename(store: PrivateSQLiteStore, keys: Sequence[bytes], check: int) -> None:
+    """Give every row of a store its name after further keys."""
+
+    def renamed(name: str | None) -> str | None:
+        return None if name is None else rehash(bytes.fromhex(name), keys).hex()
+
+    names = [name for (name,) in store.rows("people", columns=("name",))]
+    for piece in in_pieces(names, PAGE):
+        where: list[Condition] = [("name", "in", list(piece))]
+        people = list(store.rows("people", where))
+        store.delete("people", where)
+        store.write(
+            "people", [(renamed(row[0]), *row[1:8], _rehash_all(row[8], keys), row[9]) for row in people]
+        )
+        where = [("person", "in", list(piece))]
+        reported = list(store.rows("reported", where))
+        store.delete("reported", where)
+        store.write("reported", [(renamed(person), *rest) for person, *rest in reported])
+    last = 0
+    while uses := list(store.rows("uses", [("key", ">", last)], order=("key",), limit=10 * PAGE)):
+        last = uses[-1][0]
+        store.write(
+            "uses",
+            [
+                (key, renamed(person), at, length, flags, renamed(session), ahead, renamed(name))
+                for key, person, at, length, flags, session, ahead, name in uses
+            ],
+        )
+    looks = list(store.rows("looks", [("person", "!=", None)]))
+    store.write("looks", [(*row[:3], renamed(row[3]), *row[4:]) for row in looks])
+    own: list[Condition] = [("options", "=", FILES)]
+    files = list(store.rows("files", own))
+    store.delete("files", own)
+    store.write("files", [(options, renamed(name), *rest) for options, name, *rest in files])
+    set_meta(store, PRIVATE, check)
+
+
+def _rehash_all(names: bytes, keys: Sequence[bytes]) -> bytes:
     """Names, one after the other, after further keys."""
-    if not names:
-        return names
     pieces = range(0, len(names), NAME_BYTES)
     return b"".join(rehash(names[at : at + NAME_BYTES], keys) for at in pieces)

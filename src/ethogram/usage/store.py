@@ -1,37 +1,43 @@
-"""UsageStore: people's summaries in SQLite, in memory or in a file that many processes share.
+"""UsageStore: people's summaries in a private store, in memory or in a file that many processes share.
 
 Transactions are short, and nothing acknowledged is lost: a killed process leaves the file whole. Names are
-hashes, made inside the transaction by the keys that the file has then, so that a key may be added while
+hashes, made inside the transaction by the keys that the store has then, so that a key may be added while
 others write. In memory only summaries are stored, never single events.
 """
 
 from __future__ import annotations
 
-import os
-import secrets
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from pathlib import Path
-from threading import RLock
+from typing import Any, NamedTuple, TypeVar
 
-from ..errors import BadUsage
+from ..errors import BadUsage, StoreFailed
 from ..files import sqlite
 from ..files.sqlite import named_errors
 from ..models import moment
-from . import tables
+from ..store.events import highest
+from ..store.numbers import get_meta, set_meta
+from ..store.row_store import Condition, in_pieces
+from ..store.schema import SCHEMA
+from ..store.sqlite import PrivateSQLiteStore
+from ..store.states import HAS_PEOPLE
 from .clock import DAY, HALF_HOUR, offset
 from .event import UsageEvent
+from .migration import OLD, migrate
 from .pseudonym import NAME_BYTES, Keys, Pseudonym, name_of, read_keys, waiting_file
-from .records import UsageLook
-from .retention import Policy, due, forget_before, rebuild, retained, retention_start
+from .records import UsageLook, UsagePurge
+from .retention import Policy, StoredEvent, due, forget_before, rebuild, retained, retention_start
 from .signals import Episode
+from .store_keys import check_number, keys_until, make_private, scoped_keys, wrong_key
 from .summary import EMPTY, Summary, add_event, session_mark
 
-PURPOSE = "usage"
-"""Purpose of the pseudonyms of such a file (see Keys.scoped)."""
-SALT_BYTES = 16
-RETENTION = 90 * DAY
+EXACT, RETENTION, NEWEST = "usage_exact", HAS_PEOPLE, "usage_newest"
+"""Rows of `meta`: whether events are stored, for how many seconds, and when the newest was, rounded up."""
+FILES = "usage"
+"""What marks of recorded files stand under in the kind `files`."""
+DEFAULT_RETENTION = 90 * DAY
 """Seconds kept by default."""
 AT_ONCE = 200
 """People, and times ten events, that one transaction removes beside its own work."""
@@ -43,11 +49,41 @@ MAX_LOOKS = 100_000
 """Lines of the audit in memory."""
 MAX_PEOPLE = 1_000_000
 """People in memory, of about 2 KB each; those longest without an event are evicted first."""
+SECOND_US = 1_000_000
 
 Who = bytes | Pseudonym
 """A person: the name by the first key alone (see Keys.base), or the name that the store has."""
 Batch = Sequence[tuple[bytes, UsageEvent]]
 """Names by the first key with one event each."""
+T = TypeVar("T")
+
+
+class Person(NamedTuple):
+    """A stored person: the name, the summary, and what was reported about them."""
+
+    name: str
+    state: Summary
+    episodes: tuple[Episode, ...]
+
+
+class Row(NamedTuple):
+    """A row of the kind `people`."""
+
+    name: str
+    state: Summary
+    ids: bytes
+    due: int
+
+    @classmethod
+    def read(cls, row: tuple[Any, ...]) -> Row:
+        """The row of the store, as its parts."""
+        name, *state, ids, due_at = row
+        return cls(name, Summary._make(state), ids, due_at)
+
+    def written(self) -> tuple[Any, ...]:
+        """The row as the store has it."""
+        first, newest, events, ahead, zoned, stretches, days = self.state
+        return (self.name, first, newest, events, ahead, int(zoned), stretches, days, self.ids, self.due)
 
 
 class UsageStore:
@@ -70,31 +106,21 @@ class UsageStore:
         who: str = "",
     ) -> None:
         self.path = None if path is None else Path(path)
-        self.label = path or "memory"
         self.keys, self.key_file = keys, key_file
-        self.policy = Policy(retention or RETENTION, exact is not False)
         self.evicted, self.max_people = 0, MAX_PEOPLE
+        self._most_people = 0  # in memory: at least as many as there are
         self._expired = (0, 0)  # people and events that `add` removed, until `tidy` reports them
         self._is_stale = False  # whether something is to be removed, however little time has passed
-        self._lock = RLock()
-        self._raw: sqlite3.Connection | None = None
-        self._pid = 0
-        self._inherited: list[sqlite3.Connection | None] = []
-        self._salt = b""
         if self.path is not None:
-            tables.check_file(self.path, create=create)
-            sqlite.create(self.path)
+            check_file(self.path, create=create)
+        self.rows = PrivateSQLiteStore(self.path, create=create)
         try:
-            with named_errors(self.label), self._lock:
-                self._prepare()
-                try:
-                    self._check_keys()
-                except BadUsage:
-                    refused = UsageLook(moment(int(at * 1e6)), "refused", None, who, "")
-                    self._connection().execute(tables.ADD_LOOK, tables.look_row(refused))
-                    raise
-                with self.transaction() as raw:
-                    self.policy = self._settle(raw, exact, retention)
+            if self.path is None:
+                # Names in memory depend on the key alone.
+                self.keys = keys.scoped(FILES, b"")
+            else:
+                self._open_keys(at, who)
+            self.policy = self.rows.transact(lambda: self._settle(exact, retention))
         except BaseException:
             self.close()  # so that no log is left beside a file that is not used
             raise
@@ -104,45 +130,52 @@ class UsageStore:
         """Whether single events are stored beside the summaries."""
         return self.policy.exact and self.path is not None
 
-    # --- connection and keys ------------------------------------------------------------------
+    # --- keys and transactions ----------------------------------------------------------------
 
-    def _connection(self) -> sqlite3.Connection:
-        # After a fork the parent's connection to a file must not be used, nor closed here.
-        if self._raw is None or (self.path is not None and self._pid != os.getpid()):
-            self._inherited.append(self._raw)
-            self._raw, self._pid = tables.connect(self.path), os.getpid()
-        return self._raw
+    @property
+    def keys(self) -> Keys:
+        """The keys as this store uses them."""
+        return self._keys
 
-    def _prepare(self) -> None:
-        with sqlite.transaction(self._connection()) as raw:
-            if not sqlite.upgrade(raw, tables.SCHEMA, self.label):
-                # Names in memory depend on the key alone.
-                salt = b"" if self.path is None else secrets.token_bytes(SALT_BYTES)
-                check = self.keys.scoped(PURPOSE, salt).check()
-                about = (check, int(self.policy.exact), self.policy.retention, salt)
-                raw.execute("INSERT INTO about VALUES (1, ?, ?, ?, 0, ?)", about)
-            sqlite.check_columns(raw, tables.SCHEMA)
-            self._salt = tables.read_value(raw, "SELECT salt FROM about")
-            self.keys = self.keys.scoped(PURPOSE, self._salt)
+    @keys.setter
+    def keys(self, keys: Keys) -> None:
+        self._keys, self._check = keys, check_number(keys)
 
-    def _settle(self, raw: sqlite3.Connection, exact: bool | None, retention: int | None) -> Policy:
-        """Return the policy of the file, with a new retention where one is given."""
-        was_exact, was_retention = raw.execute("SELECT exact, retention FROM about").fetchone()
-        if exact is not None and exact != bool(was_exact):
+    def _open_keys(self, at: float, who: str) -> None:
+        """Take the keys as this store uses them; BadUsage, and a line in the audit, where they are others."""
+        self.rows.transact(lambda: make_private(self.rows, self.keys))
+        self.keys = scoped_keys(self.rows, self.keys)
+        try:
+            self._check_keys()
+        except BadUsage:
+            self.rows.add_looks([UsageLook(moment(int(at * SECOND_US)), "refused", None, who, "")])
+            raise
+
+    def _settle(self, exact: bool | None, retention: int | None) -> Policy:
+        """Return the policy of the store, with a new retention where one is given."""
+        was_retention = get_meta(self.rows, RETENTION)
+        if was_retention is None:
+            policy = Policy(retention or DEFAULT_RETENTION, exact is not False)
+            for name, value in ((EXACT, int(policy.exact)), (RETENTION, policy.retention), (NEWEST, 0)):
+                set_meta(self.rows, name, value)
+            return policy
+        was_exact = bool(get_meta(self.rows, EXACT))
+        if exact is not None and exact != was_exact:
             words = ("aggregates", "events")
             raise BadUsage(f"{self.path} keeps {words[was_exact]}, not {words[exact]}; name another file")
         if retention is not None and retention != was_retention:
-            raw.execute("UPDATE about SET retention = ?", (retention,))
-            raw.execute("UPDATE people SET due = 0")
+            set_meta(self.rows, RETENTION, retention)
+            for piece in in_pieces([name for (name,) in self.rows.rows("people", columns=("name",))]):
+                self._write(row._replace(due=0) for row in self._read([("name", "in", list(piece))]))
             self._is_stale = True
-        return Policy(was_retention if retention is None else retention, bool(was_exact))
+        return Policy(was_retention if retention is None else retention, was_exact)
 
     def _check_keys(self) -> None:
-        """Check that the keys are the file's; read them again where one was added. BadUsage otherwise."""
+        """Check that the keys are the store's; read them again where one was added. BadUsage otherwise."""
         if self.path is None:
             return
-        check = tables.read_value(self._connection(), "SELECT key_check FROM about")
-        if check == self.keys.check():
+        check = self.rows.private()
+        if check == self._check:
             return
         newest = self.keys
         if self.key_file is not None:
@@ -150,36 +183,30 @@ class UsageStore:
             waiting = waiting_file(self.key_file)
             for file in (waiting, self.key_file) if waiting.exists() else (self.key_file,):
                 try:
-                    newest = read_keys(file).scoped(PURPOSE, self._salt)
+                    newest = scoped_keys(self.rows, read_keys(file))
                 except BadUsage:
                     if file is self.key_file:
                         raise
-                if newest.check() == check:
+                if check_number(newest) == check:
                     self.keys = newest
                     return
-        if newest.until(check) is not None:
+        if keys_until(self.rows, newest) is not None:
             hint = f"run `ethogram usage key rotate {self.key_file or 'FILE'} --store {self.path}`"
             raise BadUsage(f"{self.path}: this store has an older key of this file; {hint}")
-        raise BadUsage(f"{self.path}: the key is not that of this store; give the key that it was made with")
+        raise wrong_key(self.rows)
 
-    @contextmanager
-    def _reading(self) -> Iterator[sqlite3.Connection]:
-        with self._lock, named_errors(self.label):
-            yield self._connection()
+    def transact(self, work: Callable[[], T]) -> T:
+        """Write all or nothing, with the keys that the store has now."""
 
-    @contextmanager
-    def transaction(self) -> Iterator[sqlite3.Connection]:
-        """Write all or nothing, with the keys that the file has now."""
-        with self._reading() as connection, sqlite.transaction(connection) as raw:
+        def checked() -> T:
             self._check_keys()
-            yield raw
+            return work()
+
+        return self.rows.transact(checked)
 
     def close(self) -> None:
         """Close the file; what was in memory is gone."""
-        with self._lock:
-            if self._raw is not None and (self.path is None or self._pid == os.getpid()):
-                self._raw.close()
-            self._raw = None
+        self.rows.close()
 
     # --- adding -------------------------------------------------------------------------------
 
@@ -192,306 +219,362 @@ class UsageStore:
         for base, event in batch:
             by_base.setdefault(base, []).append(event)
         newest = max((event.at for _, event in batch), default=0)
-        with self.transaction() as raw:
-            before = tables.read_value(raw, "SELECT newest FROM about")
-            # What retention counts from. What the file has is rounded up: it outlives whoever was there then.
-            clock = min(now, max(newest, before - HALF_HOUR))
-            people = [(self.keys.final(base), events) for base, events in by_base.items()]
-            count = 0
-            for start in range(0, len(people), PAGE):
-                page = dict(people[start : start + PAGE])
-                rows = tables.find_rows(raw, list(page))
-                if self.stores_events and (missing := [name for name in page if name not in rows]):
-                    # Events need a row to belong to.
-                    tables.write_rows(raw, dict.fromkeys(missing, tables.NO_ROW))
-                    rows |= tables.find_rows(raw, missing)
-                new, changed = self._merge(raw, rows, page, clock)
-                tables.write_rows(raw, changed)
-                count += new
-            if mark is not None:
-                raw.execute(
-                    tables.ADD_FILE, (self.keys.final(mark[0]), mark[1], tables.round_up(newest, DAY))
-                )
-            if newest > before or self._is_stale:
-                raw.execute("UPDATE about SET newest = ?", (max(before, tables.round_up(newest, HALF_HOUR)),))
-                # Some of what is due by then.
-                due_rows = tables.read_rows(raw, "WHERE due <= ? LIMIT ?", int(clock), AT_ONCE)
-                some_people, some_events, self._is_stale = self._retain(raw, due_rows, clock, clock)
-                self._expired = (self._expired[0] + some_people, self._expired[1] + some_events)
-            if self.path is None:
-                self._evict(raw)
+        return self.transact(lambda: self._add(by_base, newest, now, mark))
+
+    def _add(
+        self,
+        by_base: Mapping[bytes, Sequence[UsageEvent]],
+        newest: int,
+        now: float,
+        mark: tuple[bytes, int] | None,
+    ) -> int:
+        before = self.newest
+        # What retention counts from. What the file has is rounded up: it outlives whoever was there then.
+        clock = min(now, max(newest, before - HALF_HOUR))
+        people = [(self._name(base), events) for base, events in by_base.items()]
+        count = 0
+        for start in range(0, len(people), PAGE):
+            count += self._add_page(dict(people[start : start + PAGE]), clock)
+        if mark is not None:
+            file, day = self._name(mark[0]), round_up(newest, DAY) * SECOND_US
+            self.rows.write("files", [(FILES, file, mark[1], max(day, self._mark(file)[1]))])
+        if newest > before or self._is_stale:
+            set_meta(self.rows, NEWEST, max(before, round_up(newest, HALF_HOUR)))
+            # Some of what is due by then.
+            due_rows = self._read([("due", "<=", int(clock))], limit=AT_ONCE)
+            some_people, some_events, self._is_stale = self._retain(due_rows, clock, clock)
+            self._expired = (self._expired[0] + some_people, self._expired[1] + some_events)
+        if self.path is None:
+            self._evict()
         return count
 
-    def _merge(
-        self,
-        raw: sqlite3.Connection,
-        rows: dict[bytes, tables.Row],
-        people: dict[bytes, list[UsageEvent]],
-        clock: float,
-    ) -> tuple[int, dict[bytes, tables.Row]]:
-        """Add the events of people to their rows: how many were new, and the rows that changed."""
-        stores_events, policy = self.stores_events, self.policy
-        changed: dict[bytes, tables.Row] = {}
+    def _add_page(self, page: Mapping[str, Sequence[UsageEvent]], clock: float) -> int:
+        """Add the events of some people, and return how many were new."""
+        rows = {row.name: row for row in self._read([("name", "in", list(page))])}
+        uses = _NewUses(self, page.values()) if self.stores_events else None
+        changed: list[Row] = []
         count = 0
-        for name, events in people.items():
-            key, before, ids, _ = rows.get(name, tables.NO_ROW)
-            state = before
+        for name, events in page.items():
+            row = rows.get(name)
+            state, ids = (EMPTY, b"") if row is None else (row.state, row.ids)
+            before = state
             for event in events:
-                if event.id is not None or stores_events:
-                    ids_after = self._add_event(raw, key, event, ids)
-                    if ids_after is None:
+                if uses is not None:
+                    if not uses.add(name, event):
                         continue
-                    ids = ids_after
+                elif event.id is not None:
+                    id_name = self.keys.final(event.id)
+                    if id_name in ids:
+                        continue
+                    ids = (ids + id_name)[-IDS * NAME_BYTES :]
                 count += 1
                 at, length, flags, session, _, zone = event
                 mark = 0 if session is None else session_mark(session.hex())
                 state = add_event(state, at, length, flags, mark, zone)
             if state is not before:
-                when = due(state, policy)
+                when = due(state, self.policy)
                 if when <= clock:
-                    state = retained(state, clock, policy) or EMPTY
-                    when = due(state, policy)
-                changed[name] = tables.Row(key, state, ids, when)
-        return count, changed
-
-    def _add_event(self, raw: sqlite3.Connection, key: int, event: UsageEvent, ids: bytes) -> bytes | None:
-        """Store an event, or its id in the ids; return the ids, or None where the event is known."""
-        name = None if event.id is None else self.keys.final(event.id)
-        if self.stores_events:
-            session = None if event.session is None else self.keys.final(event.session)
-            ahead = None if event.zone is None else offset(event.at, event.zone)
-            row = (key, event.at, event.length, event.flags, session, ahead, name)
-            return ids if raw.execute(tables.ADD_EVENT, row).rowcount > 0 else None
-        if name is None:
-            return ids
-        return None if name in ids else (ids + name)[-IDS * NAME_BYTES :]
+                    state = retained(state, clock, self.policy) or EMPTY
+                    when = due(state, self.policy)
+                changed.append(Row(name, state, ids, when))
+                self._most_people += row is None
+        self._write(changed)
+        if uses is not None:
+            uses.write()
+        return count
 
     def done(self, base: bytes) -> int:
         """Return how many events of a source are stored (see `add`)."""
-        with self._reading() as raw:
-            self._check_keys()
-            row = raw.execute("SELECT done FROM files WHERE name = ?", (self.keys.final(base),)).fetchone()
-        return 0 if row is None else int(row[0])
+        self._check_keys()
+        return self._mark(self._name(base))[0]
 
-    def _evict(self, raw: sqlite3.Connection) -> None:
+    def _mark(self, file: str) -> tuple[int, int]:
+        """How many events of a source are stored, and when the mark goes, in microseconds since 1970."""
+        where = [("options", "=", FILES), ("hash", "=", file)]
+        rows = self.rows.rows("files", where, columns=("events", "imported_us"), limit=1)
+        done, until = next(rows, (0, 0))
+        return done, until
+
+    def _evict(self) -> None:
         """Remove those longest without an event where there are too many, and one in a hundred more."""
-        # The highest key is read at once; counting reads an index.
-        if (tables.read_value(raw, "SELECT max(key) FROM people") or 0) <= self.max_people:
+        if self._most_people <= self.max_people:
             return
-        excess = tables.read_value(raw, "SELECT count(*) FROM people") - self.max_people
+        self._most_people = self.rows.count("people")
+        excess = self._most_people - self.max_people
         if excess > 0:
-            oldest = "SELECT key FROM people ORDER BY newest, key LIMIT ?"
-            count = excess + self.max_people // 100
-            self.evicted += raw.execute(f"DELETE FROM people WHERE key IN ({oldest})", (count,)).rowcount
+            oldest = self.rows.rows(
+                "people", columns=("name",), order=("newest", "name"), limit=excess + self.max_people // 100
+            )
+            for piece in in_pieces([name for (name,) in oldest]):
+                gone = self.rows.delete("people", [("name", "in", list(piece))])
+                self.evicted, self._most_people = self.evicted + gone, self._most_people - gone
 
     # --- reading ------------------------------------------------------------------------------
 
-    def name(self, who: Who) -> bytes:
-        """Return the name of somebody, known or not."""
-        with self._reading():
-            self._check_keys()
-            return name_of(self.keys, who)
+    def _name(self, base: bytes) -> str:
+        return self.keys.final(base).hex()
 
-    def person(self, who: Who) -> tables.Person | None:
+    def _read(self, where: Sequence[Condition] = (), **how: Any) -> list[Row]:
+        return [Row.read(row) for row in self.rows.rows("people", where, **how)]
+
+    def _write(self, rows: Iterable[Row]) -> None:
+        self.rows.write("people", [row.written() for row in rows])
+
+    def name(self, who: Who) -> str:
+        """Return the name of somebody, known or not."""
+        self._check_keys()
+        return name_of(self.keys, who).hex()
+
+    def person(self, who: Who) -> Person | None:
         """Return the person with a name."""
         return next(self.people([who]), None)
 
-    def people(self, whom: Sequence[Who] | None = None) -> Iterator[tables.Person]:
+    def people(self, whom: Sequence[Who] | None = None) -> Iterator[Person]:
         """Yield everybody, a page at a time, or these."""
         if whom is not None:
             for item in whom:
-                yield from (person for _, person in self._people("WHERE name = ?", self.name(item)))
+                yield from self._people([("name", "=", self.name(item))])
             return
-        last = 0
-        while page := self._people("WHERE key > ? ORDER BY key LIMIT ?", last, PAGE):
-            last = page[-1][0]
-            yield from (person for _, person in page)
+        last = ""
+        while page := self._people([("name", ">", last)]):
+            last = page[-1].name
+            yield from page
 
-    def _people(self, where: str, *values: object) -> list[tuple[int, tables.Person]]:
-        with self._reading() as raw:
-            rows = tables.read_rows(raw, where, *values)
-            keys = [row.key for row in rows.values()]
-            episodes: dict[int, list[Episode]] = {key: [] for key in keys}
+    def _people(self, where: Sequence[Condition]) -> list[Person]:
+        def read() -> list[Person]:
+            rows = self._read(where, order=("name",), limit=PAGE)
+            episodes: dict[str, list[Episode]] = {row.name: [] for row in rows}
             if rows:
-                query = "SELECT * FROM reported WHERE person BETWEEN ? AND ?"
-                for person, *episode in raw.execute(query, (keys[0], keys[-1])):
-                    episodes.setdefault(person, []).append(Episode(*episode))
-        return [
-            (row.key, tables.Person(name, row.state, tuple(episodes[row.key]))) for name, row in rows.items()
-        ]
+                for person, *episode in self.rows.rows("reported", [("person", "in", list(episodes))]):
+                    episodes[person].append(Episode(*episode))
+            return [Person(row.name, row.state, tuple(episodes[row.name])) for row in rows]
 
-    def events(self, name: bytes) -> list[tables.StoredEvent]:
+        return self.rows.transact(read)
+
+    def events(self, name: str) -> list[StoredEvent]:
         """Return the stored events of a person, oldest first."""
-        with self._reading() as raw:
-            return tables.read_events(raw, "(SELECT key FROM people WHERE name = ?)", name)
+        columns = ("at", "length", "flags", "session", "ahead")
+        rows = self.rows.rows("uses", [("person", "=", name)], columns=columns, order=("at", "key"))
+        return [StoredEvent(*row) for row in rows]
 
     def counts(self) -> dict[str, int]:
         """Count what is stored."""
-        with self._reading() as raw:
-            counts = {
-                name: tables.read_value(raw, f"SELECT count(*) FROM {table}")
-                for name, table in (("people", "people"), ("events", "events"), ("looks", "audit"))
-            }
+        kinds = {"people": "people", "events": "uses", "looks": "looks"}
+        counts = {name: self.rows.count(kind) for name, kind in kinds.items()}
         return {**counts, "evicted": self.evicted} if self.evicted else counts
 
     # --- reports and audit --------------------------------------------------------------------
 
-    def remember(self, reported: Iterable[tuple[bytes, Sequence[Episode]]]) -> None:
+    def remember(self, reported: Sequence[tuple[str, Sequence[Episode]]]) -> None:
         """Remember what was reported about people, by name."""
-        with self.transaction() as raw:
-            rows = [(*episode, name) for name, episodes in reported for episode in episodes]
-            raw.executemany(tables.ADD_EPISODE, rows)
+
+        def write() -> None:
+            known = {row.name for row in self._read([("name", "in", [name for name, _ in reported])])}
+            rows = [(name, *episode) for name, episodes in reported for episode in episodes if name in known]
+            self.rows.write("reported", rows)
+
+        if reported:
+            self.transact(write)
 
     def log(self, look: UsageLook) -> None:
         """Add a line to the audit."""
-        with self.transaction() as raw:
-            raw.execute(tables.ADD_LOOK, tables.look_row(look))
-            if self.path is None:
-                query = "DELETE FROM audit WHERE key <= (SELECT max(key) FROM audit) - ?"
-                raw.execute(query, (MAX_LOOKS,))
 
-    def looks(self, name: bytes | None = None) -> list[UsageLook]:
-        """Return the audit, oldest first: all of it, or the lines about one person."""
-        where, values = ("", ()) if name is None else ("WHERE person = ?", (name,))
-        query = f"SELECT at, what, person, who, why FROM audit {where} ORDER BY key"
-        with self._reading() as raw:
-            return [tables.read_look(*row) for row in raw.execute(query, values)]
+        def write() -> None:
+            self.rows.add_looks([look])
+            if self.path is None and (last := highest(self.rows, "looks", "key")) > MAX_LOOKS:
+                self.rows.delete("looks", [("key", "<=", last - MAX_LOOKS)])
+
+        self.transact(write)
+
+    def _hide(self, where: Sequence[Condition]) -> None:
+        """Take person and reason out of lines of the audit."""
+        looks = list(self.rows.rows("looks", where))
+        self.rows.write("looks", [(key, at, what, None, who, "") for key, at, what, _, who, _ in looks])
 
     # --- retention and purge ------------------------------------------------------------------
 
     @property
     def newest(self) -> int:
         """Seconds since 1970 that the retention counts back from: the newest event, rounded up."""
-        with self._reading() as raw:
-            return int(tables.read_value(raw, "SELECT newest FROM about"))
+        return get_meta(self.rows, NEWEST) or 0
 
     def retained_from(self, newest: float, now: float) -> int:
         """Seconds since 1970 before which nothing is kept, with an event at `newest` recorded."""
-        return retention_start(
-            min(now, max(self.newest, tables.round_up(int(newest), HALF_HOUR))), self.policy
-        )
+        return retention_start(min(now, max(self.newest, round_up(int(newest), HALF_HOUR))), self.policy)
 
-    def tidy(self, now: float) -> tables.Removed:
+    def tidy(self, now: float) -> UsagePurge:
         """Remove everything that need not be kept as of a moment.
 
         The retention counts back from the newest event where that is before the moment, so that a store of
         old data does not empty itself. Lines of the audit that are older lose their person. Returns what went
         since the last call, with what `add` removed.
         """
-        last = 0
+        last = ""
         (people, events), self._expired = self._expired, (0, 0)
+
+        def step() -> tuple[int, int, bool, str]:
+            newest = min(now, self.newest)
+            rows = self._read([("name", ">", last), ("due", "<=", int(now))], order=("name",), limit=AT_ONCE)
+            gone = self._retain(rows, now, newest)
+            if not gone[2]:
+                self.rows.delete("reported", [("last", "<", retention_start(newest, self.policy))])
+                old = (int(now) - self.policy.retention) * SECOND_US
+                self._hide([("at_us", "<", old), ("person", "!=", None)])
+            return *gone, rows[-1].name if rows else last
+
         is_more = True
         while is_more:
-            with self.transaction() as raw:
-                newest = min(now, tables.read_value(raw, "SELECT newest FROM about"))
-                rows = tables.read_rows(
-                    raw, "WHERE key > ? AND due <= ? ORDER BY key LIMIT ?", last, int(now), AT_ONCE
-                )
-                some_people, some_events, is_more = self._retain(raw, rows, now, newest)
-                people, events = people + some_people, events + some_events
-                last = max((row.key for row in rows.values()), default=last)
-                if not is_more:
-                    raw.execute(
-                        "DELETE FROM reported WHERE last < ?", (retention_start(newest, self.policy),)
-                    )
-                    old = int(now) - self.policy.retention
-                    raw.execute(f"{tables.HIDE} WHERE at < ? AND person IS NOT NULL", (old * 1_000_000,))
+            some_people, some_events, is_more, last = self.transact(step)
+            people, events = people + some_people, events + some_events
         # What was overwritten still stands in the log until it is emptied.
-        with self._reading() as raw:
-            raw.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-        return tables.Removed(people, events, True)
+        self.rows.settle()
+        return UsagePurge(people, events, True)
 
-    def _retain(
-        self, raw: sqlite3.Connection, rows: Mapping[bytes, tables.Row], now: float, newest: float
-    ) -> tuple[int, int, bool]:
+    def _retain(self, rows: Sequence[Row], now: float, newest: float) -> tuple[int, int, bool]:
         """Apply the policy to rows that are due: people and events removed, and whether there may be more."""
         people = events = 0
-        for name, row in rows.items():
-            gone = self._keep(raw, name, row, retained(row.state, now, self.policy, newest))
+        for row in rows:
+            gone = self._keep(row, retained(row.state, now, self.policy, newest))
             people, events = people + gone[0], events + gone[1]
         before = retention_start(newest, self.policy)
-        old = "SELECT rowid FROM events WHERE at < ? LIMIT ?"
-        count = raw.execute(f"DELETE FROM events WHERE rowid IN ({old})", (before, 10 * AT_ONCE)).rowcount
-        self._unmark(raw, before)
+        count = 0
+        if self.stores_events:
+            some = self.rows.rows("uses", [("at", "<", before)], columns=("key",), limit=10 * AT_ONCE)
+            if keys := [key for (key,) in some]:
+                count = self.rows.delete("uses", [("key", "in", keys)])
+        self._unmark(before)
         return people, events + count, len(rows) == AT_ONCE or count == 10 * AT_ONCE
 
-    def _keep(
-        self, raw: sqlite3.Connection, name: bytes, row: tables.Row, left: Summary | None
-    ) -> tuple[int, int]:
+    def _keep(self, row: Row, left: Summary | None) -> tuple[int, int]:
         """Store what is left of a person, or remove them: people and events that went."""
         # Events that are not stored count by what the summary lost.
         lost = 0 if self.stores_events else max(0, row.state.events - (left.events if left else 0))
         if left is not None:
-            tables.write_rows(raw, {name: row._replace(state=left, due=due(left, self.policy))})
+            self._write([row._replace(state=left, due=due(left, self.policy))])
             return 0, lost
-        gone = raw.execute("DELETE FROM events WHERE person = ?", (row.key,)).rowcount
-        raw.execute("DELETE FROM people WHERE key = ?", (row.key,))
+        gone = self.rows.delete("uses", [("person", "=", row.name)])
+        self.rows.delete("reported", [("person", "=", row.name)])
+        self.rows.delete("people", [("name", "=", row.name)])
         return 1, lost + gone
 
-    def _unmark(self, raw: sqlite3.Connection, before: int) -> None:
+    def _unmark(self, before: int) -> None:
         """Forget the files of which nothing is left, so that they can be recorded again."""
-        is_empty = tables.read_value(raw, "SELECT NOT EXISTS (SELECT 1 FROM people)")
-        raw.execute("DELETE FROM files WHERE ? OR newest BETWEEN 1 AND ?", (is_empty, before))
+        own: list[Condition] = [("options", "=", FILES)]
+        if next(self.rows.rows("people", columns=("name",), limit=1), None) is not None:
+            own += [("imported_us", ">", 0), ("imported_us", "<=", before * SECOND_US)]
+        self.rows.delete("files", own)
 
-    def purge(self, name: bytes | None, before: int | None) -> tables.Removed:
+    def purge(self, name: str | None, before: int | None) -> UsagePurge:
         """Remove for good: a person, or what lies before a moment, or both."""
-        people = events = 0
-        with self.transaction() as raw:
-            where, values = ("", ()) if name is None else ("WHERE name = ?", (name,))
-            for person, row in tables.read_rows(raw, where, *values).items():
-                left, count = (None, 0) if before is None else self._purge_before(raw, row, before)
-                gone = self._keep(raw, person, row, left)
-                people, events = people + gone[0], events + gone[1] + count
-                if left is None:
-                    raw.execute(f"{tables.HIDE} WHERE person = ?", (person,))
-            if name is not None and before is None:
-                # Looks at somebody who is not there are about them all the same.
-                raw.execute(f"{tables.HIDE} WHERE person = ?", (name,))
-            self._unmark(raw, before or 0)
-            newest = tables.read_value(raw, "SELECT coalesce(max(newest), 0) FROM people")
-            # When somebody who is gone was last here is not kept.
-            raw.execute("UPDATE about SET newest = ?", (tables.round_up(newest, HALF_HOUR),))
-        return tables.Removed(people, events, self.scrub())
+        people, events = self.transact(lambda: self._purge(name, before))
+        return UsagePurge(people, events, self.rows.scrub())
 
-    def _purge_before(
-        self, raw: sqlite3.Connection, row: tables.Row, before: int
-    ) -> tuple[Summary | None, int]:
+    def _purge(self, name: str | None, before: int | None) -> tuple[int, int]:
+        people = events = 0
+        for row in self._read([] if name is None else [("name", "=", name)]):
+            left, count = (None, 0) if before is None else self._purge_before(row, before)
+            gone = self._keep(row, left)
+            people, events = people + gone[0], events + gone[1] + count
+            if left is None:
+                self._hide([("person", "=", row.name)])
+        if name is not None and before is None:
+            # Looks at somebody who is not there are about them all the same.
+            self._hide([("person", "=", name)])
+        self._unmark(before or 0)
+        # When somebody who is gone was last here is not kept.
+        set_meta(self.rows, NEWEST, round_up(highest(self.rows, "people", "newest") or 0, HALF_HOUR))
+        return people, events
+
+    def _purge_before(self, row: Row, before: int) -> tuple[Summary | None, int]:
         """Return what is left of a person after a moment, and how many stored events before it went."""
-        gone = raw.execute("DELETE FROM events WHERE person = ? AND at < ?", (row.key, before)).rowcount
-        raw.execute("DELETE FROM reported WHERE person = ? AND last < ?", (row.key, before))
+        own: Condition = ("person", "=", row.name)
+        gone = self.rows.delete("uses", [own, ("at", "<", before)])
+        self.rows.delete("reported", [own, ("last", "<", before)])
         if self.stores_events and gone:
-            return rebuild(row.state, before, tables.read_events(raw, "?", row.key)), gone
+            return rebuild(row.state, before, self.events(row.name)), gone
         return forget_before(row.state, before), gone
 
-    def check_integrity(self) -> None:
-        """Raise EthogramError where the file is damaged, before anything is removed from it."""
-        with self._reading() as raw:
-            sqlite.check_integrity(raw)
 
-    def scrub(self) -> bool:
-        """Rewrite the file so that no removed row is left; False where another program prevents it."""
-        with self._reading() as raw:
-            return self.path is None or sqlite.scrub(raw)
+class _NewUses:
+    """Single events on their way to the store, each once."""
 
-    # --- fork ---------------------------------------------------------------------------------
+    def __init__(self, store: UsageStore, events: Iterable[Sequence[UsageEvent]]) -> None:
+        self._rows, self._keys = store.rows, store.keys
+        ids = [self._keys.final(event.id).hex() for own in events for event in own if event.id is not None]
+        self._known = {
+            name
+            for piece in in_pieces(ids)
+            for (name,) in self._rows.rows("uses", [("id", "in", list(piece))], columns=("id",))
+        }
+        self._next = (highest(self._rows, "uses", "key") or 0) + 1
+        self._new: list[tuple[Any, ...]] = []
 
-    def before_fork(self) -> None:
-        """Wait until nobody is at work in memory, whose copy goes to the child."""
-        if self.path is None:
-            self._lock.acquire()
+    def add(self, person: str, event: UsageEvent) -> bool:
+        """Add an event, and return whether it is new."""
+        name = None if event.id is None else self._keys.final(event.id).hex()
+        if name is not None:
+            if name in self._known:
+                return False
+            self._known.add(name)
+        session = None if event.session is None else self._keys.final(event.session).hex()
+        ahead = None if event.zone is None else offset(event.at, event.zone)
+        key = self._next + len(self._new)
+        self._new.append((key, person, event.at, event.length, event.flags, session, ahead, name))
+        return True
 
-    def after_fork(self, *, is_child: bool) -> None:
-        """Let threads work again; a child waits for no lock of the parent's."""
-        if is_child:
-            self._lock = RLock()
-        elif self.path is None:
-            self._lock.release()
+    def write(self) -> None:
+        """Write the events that are new."""
+        self._rows.write("uses", self._new)
+
+
+def round_up(at: int, step: int) -> int:
+    """Return the end of the half-hour, or day, of a moment: when exactly somebody was here is theirs.
+
+    >>> round_up(1801, 1800), round_up(1800, 1800), round_up(0, 1800)
+    (3600, 1800, 0)
+    """
+    return -(-at // step) * step
+
+
+def check_file(path: Path, *, create: bool) -> None:
+    """Check that a file has people or may have them; one of the first trackers becomes a private store."""
+    if sqlite.is_new(path):
+        if not create:
+            hint = f"`ethogram usage record FILE --store {path}` makes one"
+            raise BadUsage(f"there is no usage store at {path}; {hint}")
+        return
+    header = sqlite.read_header(path)
+    if header is None or header.application != SCHEMA.application:
+        sqlite.check_kind(path, OLD)
+        migrate(path)
+    elif not create and not has_people(path):
+        hint = f"`ethogram usage record FILE --store {path}` adds people"
+        raise BadUsage(f"{path} is a store of events, not a usage store; {hint}")
+
+
+def has_people(path: str | Path) -> bool:
+    """Whether a store in a file was used by a tracker; StoreFailed where it is damaged."""
+    return _finds(path, f"SELECT 1 FROM meta WHERE name = '{RETENTION}'")
+
+
+def has_events(path: str | Path) -> bool:
+    """Whether a store in a file has events that are not a tracker's; StoreFailed where it is damaged."""
+    return _finds(path, "SELECT 1 FROM sources LIMIT 1")
+
+
+def _finds(path: str | Path, query: str) -> bool:
+    # Not read-only: that would leave a log beside the file.
+    address = f"{Path(path).absolute().as_uri()}?mode=rw"
+    with named_errors(path), closing(sqlite3.connect(address, uri=True)) as raw:
+        return raw.execute(query).fetchone() is not None
 
 
 def is_usage_store(path: str | Path) -> bool:
-    """Return whether a file is a usage store, or is empty and may become one."""
+    """Return whether a file has people, or is empty and may have them."""
     try:
         header = sqlite.read_header(path)
-    except BadUsage:
-        return False
-    return header is not None and (header.application == tables.SCHEMA.application or sqlite.is_new(path))
+        if header is not None and header.application == SCHEMA.application:
+            return has_people(path)
+    except (BadUsage, StoreFailed):
+        return False  # whoever opens it says what is wrong
+    return header is not None and (header.application == OLD.application or sqlite.is_new(path))

@@ -13,19 +13,19 @@ from pathlib import Path
 from typing import Any, Self
 
 from ..errors import BadUsage
+from ..files import sqlite
 from ..models import moment
 from .audit import check_ids, check_words
 from .clock import DAY
 from .cohort import Cohort
 from .event import MAX_FUTURE, Moment, check_name, check_zone, is_activity, make_event, seconds
 from .pseudonym import Keys, Pseudonym, find_keys, new_keys
-from .records import UsageLook, UsageStoreRecord
+from .records import UsageLook, UsagePurge, UsageStoreRecord
 from .retention import own_data
 from .settings import Settings
 from .signals import Episode, Looked, News, UsageSignals, news_of, signals
-from .store import UsageStore, Who
+from .store import Person, UsageStore, Who
 from .summary import EMPTY
-from .tables import Person, Removed
 from .write_buffer import WriteBuffer
 
 AT_ONCE = 5000
@@ -38,10 +38,11 @@ class UsageTracker:
     """Records use, and reports what is unusual about a person against their own habit.
 
     `path`: a file that many processes may share; without it, memory. `key`: the file with the key of the
-    pseudonyms (or ETHOGRAM_USAGE_KEY_FILE); in memory a random one. `keep`: the file holds events until
-    `retention` has passed, or aggregates alone, and no event after its day. `hold`: seconds that events may
-    wait in this process before they are written together; 0 writes each before `record` returns. `who` stands
-    in the audit. `max_future`: how far ahead of the clock, in seconds, an event may lie (None: no limit).
+    pseudonyms (or ETHOGRAM_USAGE_KEY_FILE; or else usage.key in the user's configuration folder, which is
+    made for a new store); in memory a random one. `keep`: the file holds events until `retention` has
+    passed, or aggregates alone, and no event after its day. `hold`: seconds that events may wait in this
+    process before they are written together; 0 writes each before `record` returns. `who` stands in the
+    audit. `max_future`: how far ahead of the clock, in seconds, an event may lie (None: no limit).
     `clock` returns the time where a call does not give it.
     """
 
@@ -185,9 +186,9 @@ class UsageTracker:
         if tidy:
             self.tidy(at)
         ids = None if chosen is None else {self._store.name(self._key_of(item)): item for item in chosen}
-        whom = None if ids is None else [Pseudonym(name.hex()) for name in ids]
+        whom = None if ids is None else list(map(Pseudonym, ids))
         self._log("sweep", None, words)
-        reported: list[tuple[bytes, Sequence[Episode]]] = []
+        reported: list[tuple[str, Sequence[Episode]]] = []
         try:
             for person in self._store.people(whom):
                 current = signals(person.state, at, **self._options)
@@ -198,7 +199,7 @@ class UsageTracker:
                     # The line is written before the look, and the report is remembered after it.
                     self._log("listed", person.name, words)
                     subject = None if ids is None else ids[person.name]
-                    yield News(person.name.hex(), subject, at, new, current)
+                    yield News(person.name, subject, at, new, current)
                 if episodes:
                     reported.append((person.name, episodes))
                 if len(reported) >= REPORTED_AT_ONCE:
@@ -210,7 +211,7 @@ class UsageTracker:
     def name(self, subject: str) -> str:
         """Return the name that the store has for a person, known or not: 32 hexadecimal digits."""
         self._check_open()
-        return self._store.name(self._key_of(subject)).hex()
+        return self._store.name(self._key_of(subject))
 
     def export(self, subject: str, why: str | None = None) -> Iterator[dict[str, Any]]:
         """Yield everything that is stored of a person, as records: for the person themselves."""
@@ -220,7 +221,7 @@ class UsageTracker:
     def audit(self, subject: str | None = None) -> list[UsageLook]:
         """Return who looked at whom, oldest first: all lines, or those about one person."""
         self._check_open()
-        return self._store.looks(None if subject is None else self._store.name(self._key_of(subject)))
+        return self._store.rows.looks(None if subject is None else self._store.name(self._key_of(subject)))
 
     def info(self) -> dict[str, Any]:
         """Return what is stored, and for how long."""
@@ -241,7 +242,7 @@ class UsageTracker:
         """Seconds since 1970 of the newest event of anybody, up to half an hour more; 0: there is none."""
         return self._store.newest
 
-    def tidy(self, as_of: Moment | None = None) -> Removed:
+    def tidy(self, as_of: Moment | None = None) -> UsagePurge:
         """Remove whatever is older than the retention, counted back from the newest event.
 
         Counted from `as_of` or the clock where the newest event is later.
@@ -253,7 +254,7 @@ class UsageTracker:
 
     def purge(
         self, subject: str | None = None, before: Moment | None = None, why: str | None = None
-    ) -> Removed:
+    ) -> UsagePurge:
         """Remove for good: a person, or what lies before a moment, or both.
 
         The audit keeps that something was removed, not who.
@@ -263,7 +264,7 @@ class UsageTracker:
             raise BadUsage("nothing to purge: expected a subject, a moment or both")
         words = self._check_look(why, *(() if subject is None else (subject,)))
         self.flush()
-        self._store.check_integrity()
+        self._store.rows.check_integrity()
         # Written first: a purge that fails half-way was tried all the same.
         self._log("purge", None, words)
         at = None if before is None else int(seconds(before, "before"))
@@ -289,9 +290,8 @@ class UsageTracker:
         check_ids(self._who, "who", subjects)
         return words
 
-    def _log(self, what: str, person: bytes | None, why: str) -> None:
-        name = None if person is None else person.hex()
-        self._store.log(UsageLook(moment(int(self._clock() * 1e6)), what, name, self._who, why))
+    def _log(self, what: str, person: str | None, why: str) -> None:
+        self._store.log(UsageLook(moment(int(self._clock() * 1e6)), what, person, self._who, why))
 
     def _key_of(self, subject: str) -> Who:
         return subject if isinstance(subject, Pseudonym) else self._store.keys.base("person", subject)
@@ -321,7 +321,7 @@ class UsageTracker:
 def _open_store(path: str | Path | None, key: Keys | str | Path | None, **how: Any) -> UsageStore:
     if path is None:
         return UsageStore(None, new_keys() if key is None else find_keys(key)[0], **how)
-    keys, key_file = find_keys(key, has_store=Path(path).is_file() and Path(path).stat().st_size > 0)
+    keys, key_file = find_keys(key, has_store=not sqlite.is_new(path), makes=True)
     return UsageStore(path, keys, key_file=key_file, **how)
 
 

@@ -74,7 +74,7 @@ class WriteBuffer:
 
     def after_fork(self, *, is_child: bool) -> None:
         """In a child, wait for no lock of the parent's, and leave to it the events that wait for a file."""
-        self.store.after_fork(is_child=is_child)
+        self.store.rows.after_fork(is_child=is_child)
         if is_child:
             self._lock, self._flushing, self._timer = Lock(), Lock(), None
             self._waiting = self._waiting if self._in_memory else []
@@ -93,7 +93,7 @@ def _flush_files() -> None:
 def _before_fork() -> None:
     _FORKING[:] = sorted(_BUFFERS, key=id)
     for buffer in _FORKING:
-        buffer.store.before_fork()
+        buffer.store.rows.before_fork()
 
 
 def _after_fork(*, is_child: bool) -> None:

@@ -362,19 +362,59 @@ def test_what_a_user_writes_to_agents_at_work_is_a_task_and_a_conversation_is_no
     )
 
 
+@pytest.mark.parametrize(
+    ("graded", "marked"), [({}, None), ({"label": "failure"}, True), ({"labels": {"reward": 0}}, True)]
+)
+def test_the_user_of_a_graded_run_is_played(graded: dict[str, Any], marked: bool | None, tmp_path: Path):
+    steps = [
+        {"actor": who, "kind": kind, "text": f"text {n}", "tool": "book"}
+        for n, (who, kind) in enumerate([ASKS, SAYS, ASKS, ACTS, SAYS, ASKS])
+    ]
+    events = read(tmp_path, lines({"run_id": "r", "steps": steps, **graded}), "runs.jsonl").events
+    of_user = [event for event in events if event.attributes.get("role") == "user"]
+    assert [event.attributes.get("task_prompt") for event in of_user] == [marked] * 3
+
+
 def test_run_records_with_unknown_kinds_and_faults(tmp_path: Path):
     odd = {
         **RECORDS,
         "run_id": "odd",
-        "steps": [record(0, "agent", "dream"), 5, record(2, "agent", "tool_call")],
+        "steps": [record(0, "agent", "dream"), 5, record(2, "agent", "tool_call", tool={"name": "bash"})],
     }
     batch = read(tmp_path, lines(RECORDS, odd, {"run_id": "x", "steps": 3}), "runs.jsonl", skip_bad=True)
     assert batch.skipped == {"records of the unknown type 'dream'": 1}
     assert {(item.line, item.message) for item in batch.bad} == {
         (2, "a step must be an object, not a number"),
-        (2, "a tool call needs the name of its tool, not null"),
+        (2, "the name of a tool must be text, not an object"),
         (3, "steps must be a list, not a number"),
     }
+
+
+def test_a_call_without_the_name_of_a_tool_is_a_step_and_hides_no_other_run(tmp_path: Path):
+    calls = [
+        step
+        for n in range(0, 8, 2)
+        for step in (
+            record(
+                n, "agent", "tool_call", args={"input": f"attempt {n}"}, tool=("", None, " ", "bash")[n // 2]
+            ),
+            record(n + 1, "tool", "tool_result", text="Error: the command has no name"),
+        )
+    ]
+    events = read(tmp_path, lines(RECORDS, {**RECORDS, "run_id": "odd", "steps": calls}), "runs.jsonl").events
+    odd = [event for event in events if event.thread == "odd"]
+    named = [event.attributes["tool"] for event in odd]
+    assert named == [name for name in ("unknown", "unknown", "unknown", "bash") for _ in ("call", "result")]
+    assert [event.kind for event in odd] == ["action", "result"] * 4
+
+
+def test_a_result_whose_text_was_not_recorded_is_not_an_empty_one(tmp_path: Path):
+    call = record(0, "agent", "tool_call", tool="bash", args={"command": "ls"})
+    ended = [record(1, "tool", "tool_result", tool="bash", **text) for text in ({}, {"text": ""})]
+    for told, expected in zip(ended, (None, ""), strict=True):
+        run = {**RECORDS, "run_id": "r", "steps": [call, told]}
+        [result] = results(read(tmp_path, lines(run), "runs.jsonl"))
+        assert result.get("result") == expected
 
 
 def test_plain_lines_are_joined_without_being_changed(tmp_path: Path):

@@ -42,6 +42,17 @@ def test_aider_tells_which_edits_were_applied(tmp_path: Path):
     assert not batch.timed
 
 
+@pytest.mark.parametrize("number", ["1.2.3", "9" * 400, ",", "."])
+def test_what_aider_reports_in_odd_numbers_is_left_out(number: str, tmp_path: Path):
+    report = b"> Tokens: 1.2k sent, 300 received. Cost: $0.01 message"
+    assert report in AIDER
+    for place in (b"300", b"0.01"):
+        odd = AIDER.replace(report, report.replace(place, number.encode()))
+        edit, *_ = of_kind(read(tmp_path, odd, "chat.md"), "action")
+        assert edit.attributes.get("tokens") == (None if place == b"300" else 1500)
+        assert "cost" not in edit.attributes
+
+
 def test_aider_begins_a_run_at_each_start(tmp_path: Path):
     batch = read(tmp_path, AIDER * 2, "chat.md")
     assert len({event.thread for event in batch.events}) == 2

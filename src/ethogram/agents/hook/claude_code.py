@@ -55,6 +55,11 @@ def without_rungs(plan: Plan) -> Plan:
     return replace(plan, rules=replace(plan.rules, rungs=()))
 
 
+def without_folder(plan: Plan) -> Plan:
+    """Return the plan for a run of which nobody knows where it was: its paths may lie in another folder."""
+    return replace(plan, options=replace(plan.options, cwd=None))
+
+
 def _with_tuples(data: Mapping[str, Any]) -> dict[str, Any]:
     return {name: tuple(value) if isinstance(value, list) else value for name, value in data.items()}
 

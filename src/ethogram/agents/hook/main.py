@@ -73,6 +73,8 @@ def respond(payload: dict[str, Any], now: float) -> dict[str, Any]:
     except (ImportError, LookupError, TypeError, ValueError):
         # Another version of ethogram wrote it.
         plan = claude_code.load_plan(renewed(folder, plan_path(folder)) or data)
+    if not payload.get("cwd"):
+        plan = claude_code.without_folder(plan)
     if os.environ.get(GUARDED_VARIABLE):
         # What is said twice is read twice. Questions about protected paths are the hook's alone.
         plan = claude_code.without_rungs(plan)

@@ -21,6 +21,7 @@ from ...app.analyze import analyze
 from ...fields import Amount, Count, Name, Ordinal, RecordStruct, Rung, Severity
 from ...models import Event
 from ...models.constants import MAX_ERROR
+from ...signals.agent.path_scope import is_below, leads_outside
 from ...signals.agent.step import OUTCOME
 from ..payload import AGENT, subject_of
 from . import state_db
@@ -41,13 +42,15 @@ ReportProgress = Callable[[int, int], None]
 def payloads(events: Iterable[Event], cwd: str) -> Iterator[tuple[Event, Payload]]:
     """Yield the payloads a hook would have received of each event.
 
-    An agent's messages reach a hook only where it stops: before a user's message, or at the end.
+    An agent's messages reach a hook only where it stops: before a user's message, or at the end. `cwd` is the
+    folder of runs that name none, unless their paths lie elsewhere.
     """
     pending: defaultdict[RunKey, Calls] = defaultdict(list)
     events = list(events)
+    folders = run_folders(events, cwd)
     for place, event in enumerate(events):
         calls = pending[event.thread or "", event.subject]
-        payload = _payload(event, calls, cwd)
+        payload = _payload(event, calls, folders[event.thread])
         if payload is None or (
             payload["hook_event_name"] == "Stop" and not _stops(event, events[place + 1 :])
         ):
@@ -65,6 +68,19 @@ def payloads(events: Iterable[Event], cwd: str) -> Iterator[tuple[Event, Payload
             yield event, base | _result(replace(event, kind="result", attributes=attributes), calls)
 
 
+def run_folders(events: Iterable[Event], cwd: str) -> dict[str | None, str]:
+    """Return the folder of each run that names none: `cwd`, or '' where all its paths lie elsewhere.
+
+    Somebody else's run was not in this folder, and no path of it would be in its task.
+    """
+    inside: dict[str | None, set[bool]] = defaultdict(set)
+    for event in events:
+        path, own = event.attributes.get("path"), inside[event.thread]
+        if isinstance(path, str) and leads_outside(path) and not path.startswith("../"):
+            own.add(is_below(path, cwd))
+    return {thread: "" if own == {False} else cwd for thread, own in inside.items()}
+
+
 def _stops(event: Event, following: list[Event]) -> bool:
     own = (item for item in following if item.thread == event.thread and item.kind != "condensation")
     after = next(own, None)
@@ -73,7 +89,8 @@ def _stops(event: Event, following: list[Event]) -> bool:
 
 def _payload(event: Event, calls: Calls, cwd: str) -> Payload | None:
     attributes, role = event.attributes, event.attributes.get("role")
-    payload: Payload = {"session_id": event.thread or "run", "cwd": str(attributes.get("cwd") or cwd)}
+    payload: Payload = {"session_id": event.thread or "run"}
+    payload |= {"cwd": folder} if (folder := str(attributes.get("cwd") or cwd)) else {}
     if event.kind in ("action", "result"):
         agent = "" if event.subject == AGENT else event.subject.removeprefix(f"{AGENT}/")
         payload |= {"agent_id": agent, "agent_type": "general"} if agent else {}
@@ -133,9 +150,12 @@ def run_hook(payload: Mapping[str, Any], environ: Mapping[str, str] | None = Non
 
 
 def in_process(db: sqlite3.Connection, folder: str) -> Respond:
-    """Return a hook in this process: the same code and plan, without a new process for each event."""
+    """Return a hook in this process: the same code and plan, without a new process for each event.
+
+    A run is in the folder that its payloads name.
+    """
     loaded = settings_of(folder)
-    plan = make_plan(library_of(loaded), loaded.settings, folder)
+    plan = make_plan(library_of(loaded), loaded.settings)
     now = 0.0
 
     def respond(payload: Payload) -> dict[str, Any]:
@@ -214,7 +234,7 @@ def replay_in_processes(
 ) -> Iterator[dict[str, Any]]:
     """`replay` with a hook process for every event, on a temporary state."""
     with TemporaryDirectory() as temporary:
-        environ = {**os.environ, DIR_VARIABLE: temporary}
+        environ = {**os.environ, DIR_VARIABLE: temporary, "CLAUDE_PROJECT_DIR": os.path.abspath(folder)}
         path = str(Path(temporary, "runs.sqlite"))
         respond = partial(run_hook, environ=environ)
         yield from replay(events, folder, respond=respond, path=path, progress=progress)
@@ -250,11 +270,19 @@ def _by_analyze(events: Mapping[str, Event], folder: str) -> set[tuple[str, ...]
     loaded = settings_of(folder)
     names = [item.program.name for item in choose(library_of(loaded))[0]]
     ordered = sorted(events.values(), key=lambda event: event.order)
-    settings = replace(loaded.settings, cwd=loaded.settings.cwd or os.path.abspath(folder))
-    detections = analyze(ordered, patterns=names, settings=settings).detections if names else []
+    folders = run_folders(ordered, os.path.abspath(folder))
+    ordered = [_inside(event, folders[event.thread]) for event in ordered]
+    detections = analyze(ordered, patterns=names, settings=loaded.settings).detections if names else []
     return {
         (str(item.thread), item.subject, item.pattern, item.fired_event, item.severity) for item in detections
     }
+
+
+def _inside(event: Event, folder: str) -> Event:
+    """An event with the folder of its run, as a payload has it."""
+    if not folder or event.attributes.get("cwd"):
+        return event
+    return replace(event, attributes={**event.attributes, "cwd": folder})
 
 
 def _steps_saved(

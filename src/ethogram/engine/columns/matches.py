@@ -11,7 +11,7 @@ import numpy as np
 from ...language.aggregates import options_of
 from ...language.ast import Compare, Cover, Difference, Expr, Indicator, Measure, Number, Signal, Slot
 from ...language.program import Program, SequenceProgram, SilenceProgram, ThresholdProgram
-from ...language.templates import rounded, write
+from ...language.templates import rounded, write_within
 from ...language.visitor import expressions, walk
 from ...models import format_time, moment, rank
 from ..match import MOST_COUNTED, MOST_TEXT, Match
@@ -167,7 +167,7 @@ def findings(result: MatchColumns) -> Findings:
     program, reader, here = result.program, result.reader, result.reader.histories
     begins = here.rows(here.start_of(result.fired))
     pieces = [
-        [write(value, piece.form)[:MOST_TEXT] for value in reader.values(piece.of)]
+        [write_within(value, piece.form, MOST_TEXT) for value in reader.values(piece.of)]
         if isinstance(piece, Slot)
         else [piece] * len(begins)
         for piece in program.explanation

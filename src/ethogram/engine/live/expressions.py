@@ -361,13 +361,13 @@ class Judge:
 
     def explanation(self, event: Event, at: int, history: History) -> str:
         """The explanation with its holes filled, or the title where the pattern has none."""
-        from ...language.templates import write
+        from ...language.templates import write_within
 
         pieces = []
         for piece in self.program.explanation:
             if isinstance(piece, ast.Slot):
                 value = reader(piece.of)(event, at, history)
-                pieces.append(write(value, piece.form)[:MOST_TEXT])
+                pieces.append(write_within(value, piece.form, MOST_TEXT))
             else:
                 pieces.append(piece)
         return "".join(pieces) or f"{event.subject}: {self.program.title}."

@@ -19,10 +19,11 @@ _FENCE = ("```", "<source>", "</source>")
 _APPLIED = re.compile(r"Applied edit to (.+)")
 _FAILED = re.compile(r"(?:SEARCH block failed to exactly match lines in|No exact match in) (.+)")
 _REJECTED = re.compile(r"did not conform to the edit format|blocks? failed to match", re.IGNORECASE)
+_COUNT = r"(?<![\d.])(\d[\d,]{0,14}(?:\.\d{1,9})?)(k?)"
 _TOKENS = re.compile(
-    r"(?:Tokens: )?([\d.,]+)(k?) (?:prompt tokens|sent),.*?([\d.,]+)(k?) (?:completion tokens|received)"
+    rf"(?:Tokens: )?{_COUNT} (?:prompt tokens|sent),.*?{_COUNT} (?:completion tokens|received)"
 )
-_COST = re.compile(r"\$([\d.]+) (?:cost|message)")
+_COST = re.compile(r"\$(\d{1,12}(?:\.\d{1,12})?) (?:cost|message)")
 
 
 @adapter("aider")

@@ -7,7 +7,17 @@ from typing import Any
 
 from ..format import Head, Input, adapter
 from ..transcript import AGENT, ToolCall, Transcript, TranscriptAdapter, run_name
-from ..values import as_dict, as_dicts, as_list, need, number_at, text_at, text_of, token_usage
+from ..values import (
+    as_dict,
+    as_dicts,
+    as_list,
+    need,
+    number_at,
+    recorded_text,
+    text_at,
+    text_of,
+    token_usage,
+)
 
 TERMINAL = "terminal"
 """The tool of an agent that writes its commands into its messages, and has only observations."""
@@ -55,7 +65,7 @@ class AtifTranscript(Transcript):
             self.unknown(source)
             return
         for result in results:
-            self.result(text_of(result.get("content")), call_id=result.get("source_call_id"), at=at)
+            self.result(recorded_text(result.get("content")), call_id=result.get("source_call_id"), at=at)
 
     def _turn(self, step: Mapping[str, Any], text: str, *, has_results: bool) -> None:
         items = as_list(step.get("tool_calls"))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from pathlib import PurePath
-from typing import Any
+from typing import Any, TypeGuard
 
 from ...lexicon.messages import TEXTS
 from ..errors import BadLine
@@ -52,13 +52,17 @@ def _is_message(record: Mapping[str, Any]) -> bool:
     if any(key in record for key in NOT_MESSAGES):
         return False
     if "role" in record:
-        return record["role"] in OTHERS and isinstance(record.get("text"), str)
+        return _is_role(record["role"]) and isinstance(record.get("text"), str)
     return any(record.get(key) for key in AUTHORS) and any(isinstance(record.get(key), str) for key in TEXTS)
+
+
+def _is_role(value: object) -> TypeGuard[str]:
+    return isinstance(value, str) and value in OTHERS
 
 
 def _event_line(record: Mapping[str, Any], name: str) -> dict[str, Any]:
     line, role = dict(event_line(record)), record.get("role")
-    if role not in OTHERS:
+    if not _is_role(role):
         return line
     thread = line.setdefault("thread", name)
     line["subject"] = subject_of(line["subject"], role, thread)

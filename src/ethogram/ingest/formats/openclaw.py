@@ -7,9 +7,9 @@ from typing import Any
 
 from ..format import Head, Input, adapter
 from ..transcript import ToolCall, Transcript, TranscriptAdapter, run_name
-from ..values import as_dict, as_name, need, number_at, text_at, text_of
+from ..values import as_dict, as_name, need, number_at, recorded_text, text_at, text_of
 
-KNOWN = frozenset(("message.in", "message.out", "agent.start", "agent.end", "tool.start", "tool.end"))
+KNOWN = ("message.in", "message.out", "agent.start", "agent.end", "tool.start", "tool.end")
 SUB_AGENT = ":subagent:"
 
 
@@ -50,8 +50,9 @@ class Telemetry(Transcript):
             self.call(call, subject=subject, at=at, parent=parent)
         elif kind == "tool.end":
             milliseconds = number_at(fields, "durationMs")
+            output = recorded_text(fields.get("result"))
             self.result(
-                text_of(fields.get("result")) or text_at(fields, "error"),
+                output or text_at(fields, "error") or output,
                 call_id=fields.get("toolCallId"),
                 tool=fields.get("toolName"),
                 subject=subject,

@@ -21,6 +21,7 @@ from ..values import (
     moment_of,
     number_at,
     parsed,
+    recorded_text,
     seconds_of,
     text_at,
     text_of,
@@ -604,7 +605,7 @@ class TraceTranscript(Transcript):
 
     def _tool_result(self, span: Span) -> None:
         self.result(
-            text_of(span.get("gen_ai.tool.call.result", "output.value")),
+            recorded_text(span.get("gen_ai.tool.call.result", "output.value")),
             call_id=span.get("gen_ai.tool.call.id"),
             tool=_tool(span),
             error=span.error,
@@ -618,7 +619,7 @@ class TraceTranscript(Transcript):
         """Add the result of the code an agent wrote."""
         self.ensure_call(ToolCall(PYTHON, {}, span.id), at=span.start, **self._origin(span))
         self.result(
-            text_of(span.get("output.value")),
+            recorded_text(span.get("output.value")),
             call_id=span.id,
             error=span.error,
             at=span.end,

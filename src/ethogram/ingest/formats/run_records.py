@@ -10,7 +10,18 @@ from typing import Any
 
 from ..format import Head, Input, adapter
 from ..transcript import AGENT, ToolCall, Transcript, TranscriptAdapter
-from ..values import as_dict, as_list, as_name, need, number_at, seconds_of, text_at, text_of, token_usage
+from ..values import (
+    as_dict,
+    as_list,
+    as_name,
+    need,
+    number_at,
+    recorded_text,
+    seconds_of,
+    text_at,
+    text_of,
+    token_usage,
+)
 
 ATTRIBUTES = ("at", "labels", "path", "cwd", "exit_code", "name")
 ENVIRONMENT = frozenset(("tool", "env", "environment"))
@@ -83,7 +94,7 @@ class StepTranscript(Transcript):
             if length is not None and length > len(text):
                 attributes["result_length"] = length
             self.result(
-                text,
+                recorded_text(step.get("text")),
                 call_id=step.get("call_id"),
                 tool=step.get("tool"),
                 error=step.get("error"),

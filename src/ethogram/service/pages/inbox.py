@@ -71,7 +71,7 @@ def inbox_page(
         waits=is_looking,
         is_looking=is_looking,
         error="" if report is None else report.error,
-        events=sum(row.events for row in service.store.subjects()) if not every else 0,
+        events=service.store.count("events") if not every else 0,
         total=len(every),
         heading=heading_of(len(news), len(ongoing), is_looking=is_looking, is_empty=not every),
         where="" if seen is None else f"You last looked at {wording.stamp(seen)} UTC.",

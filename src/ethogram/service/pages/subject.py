@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Annotated, Any, NamedTuple
@@ -21,7 +22,7 @@ from ...ingest.batch import EventList, EventSequence
 from ...language.program import SequenceProgram
 from ...models import Detection, format_time, parse_time
 from ...models.detection import base_pattern
-from ...report.explain import why_lines
+from ...report.explain import WhyLine, why_lines
 from ...report.wording import ranked
 from ...store.records import SubjectRow
 from ...store.windows import Contacts, contacts, window
@@ -89,14 +90,6 @@ def subjects_page(
 # --- why not --------------------------------------------------------------------------------
 
 
-class Line(NamedTuple):
-    """A line of an explanation: how deep it stands, and whether its condition holds ('': it has none)."""
-
-    depth: int
-    truth: str
-    text: str
-
-
 @router.get("/subjects/{source}/{name}/why/{pattern}")
 def why_page(
     request: Request, service: Running, key: CanRead, source: Part, name: Part, pattern: Part
@@ -112,9 +105,9 @@ def why_page(
     answers = explain(Question(name), service.library, batch, programs=programs, settings=service.settings)
     file = service.library.files[pattern]
     # Variants of a pattern often lack the same thing: once is enough.
-    shown: dict[Any, tuple[Why, str, list[Line]]] = {}
+    shown: dict[Any, tuple[Why, str, list[WhyLine]]] = {}
     for item in answers:
-        lines = list(lines_of(item))
+        lines = [line for line in why_lines(item, shorten) if line.is_known]
         shown.setdefault((item.answer, *item.history.items(), *lines), (item, ANSWERS[item.answer], lines))
     return render(
         request,
@@ -128,43 +121,28 @@ def why_page(
     )
 
 
-def lines_of(answer: Why) -> Iterator[Line]:
-    """The explanation line by line, with the truth of each condition apart."""
-    for text in why_lines(answer):
-        bare = text.lstrip()
-        word, _, rest = bare.partition(" ")
-        depth = (len(text) - len(bare)) // 2
-        is_truth = word in ("yes", "no", "unknown") and rest.startswith(" ")
-        if not is_truth and bare.endswith("= not measured"):
-            continue
-        yield Line(min(depth, 3), word if is_truth else "", brief(rest.strip() if is_truth else bare))
-
-
-def brief(text: str) -> str:
+def shorten(expression: str) -> str:
     """An expression without the conditions inside its functions, and without defaults.
 
-    >>> brief("or_else(run(step_key, keep=20, where=a == 0 and known(b)), 1) >= 3  [1 >= 3]")
-    'run(step_key, keep=20) >= 3  [1 >= 3]'
+    >>> shorten("or_else(run(step_key, keep=20, where=a == 0 and known(b)), 1) >= 3")
+    'run(step_key, keep=20) >= 3'
     """
-    for name in (", where=", ", since="):
-        while (start := text.find(name)) >= 0:
-            text = text[:start] + text[_end_of(text, start + len(name), ",)") :]
-    while (start := text.find("or_else(")) >= 0:
-        first = start + len("or_else(")
-        comma = _end_of(text, first, ",")
-        text = text[:start] + text[first:comma] + text[_end_of(text, comma, ")") + 1 :]
-    return text
+    try:
+        return ast.unparse(_Shortener().visit(ast.parse(expression, mode="eval")))
+    except (SyntaxError, ValueError, RecursionError):
+        return expression  # a define behind a step's dot, or a limit in words
 
 
-def _end_of(text: str, start: int, ends: str) -> int:
-    """The first of some characters that stands outside brackets opened since `start`."""
-    depth = 0
-    for place in range(start, len(text)):
-        char = text[place]
-        if depth == 0 and char in ends:
-            return place
-        depth += (char == "(") - (char == ")")
-    return len(text)
+class _Shortener(ast.NodeTransformer):
+    """Leaves out `where` and `since` of functions, and what `or_else` falls back to."""
+
+    def visit_Call(self, node: ast.Call) -> ast.expr:
+        if isinstance(node.func, ast.Name) and node.func.id == "or_else" and node.args:
+            value: ast.expr = self.visit(node.args[0])
+            return value
+        node.args = [self.visit(item) for item in node.args]
+        node.keywords = [item for item in node.keywords if item.arg not in ("where", "since")]
+        return node
 
 
 # --- one subject ----------------------------------------------------------------------------

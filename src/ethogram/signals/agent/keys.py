@@ -8,12 +8,12 @@ from functools import lru_cache
 from heapq import nsmallest
 from zlib import crc32
 
-from ...models import Event
+from ...models import Event, micros
 from ...models.lazy_regex import Rule
 from ..base import short, signal
 from ..options import Options
 from .errors import CANCELLED, normalized_error
-from .normalization import cleaned, digest, short_hash
+from .normalization import call_hash, cleaned, cleaned_call, digest, short_hash
 from .step import Call, Step, argument_text, read_step, words
 
 # step_key.
@@ -41,17 +41,26 @@ def call_key(step: Step, options: Options) -> tuple[str, str, bool]:
     exclude = frozenset[str]() if COMMENTS.issuperset(step.arguments) else COMMENTS
     text = argument_text(step.arguments, exclude) if step.arguments else f"{step.command} {step.path}"
     hint = step.command or step.path or text
-    shown = cleaned(f"{step.tool} {hint[: 2 * SHOWN_STEP]}", strength)[:SHOWN_STEP].strip()
+    shown = cleaned_call(f"{step.tool} {hint[: 2 * SHOWN_STEP]}", strength)[:SHOWN_STEP].strip()
     is_thought = bool(step.arguments) and THOUGHTS.issuperset(step.arguments)
-    return shown or "step", digest(f"{step.tool}\n{text}", strength), is_thought
+    return shown or "step", call_hash(f"{step.tool}\n{text}", strength), is_thought
 
 
-@signal("step_key", range=None, version=2, kinds=("action", "result"), summarize=call_key)
+@signal(
+    "step_key",
+    range=None,
+    version=3,
+    needs=("person_messages",),
+    kinds=("action", "result"),
+    summarize=call_key,
+)
 class StepKey:
     """The action and its result, without what varies by chance.
 
-    Thoughts beside other arguments do not count, nor do times, ids and temporary names. Equal steps of one
-    batch count once. A call that is only a thought is no step until the thought recurs.
+    Thoughts beside other arguments do not count, nor do temporary names, nor times and ids in results. Equal
+    steps of one batch count once, and no step equals one from before a person's message. A call that is only
+    a thought is no step until the thought recurs. Absent where nothing was recorded of the result; as long
+    as a run has had no result, where nothing was recorded of the call either.
     """
 
     scope = "run"
@@ -62,17 +71,25 @@ class StepKey:
         self, event: Event, state: StepState, call: Call, options: Options
     ) -> tuple[str | None, StepState]:
         step, (shown, hashed, is_thought), own = call
-        if step is None:
+        if step is None or not (step.is_recorded or (step.is_call and _says_something(step))):
             return None, state
         batch, thoughts = state
         if is_thought and hashed not in thoughts:
             return None, (batch, (*thoughts, hashed)[-MAX_THOUGHTS:])
-        result = _result(step, options.normalization) if step.is_outcome else "-"
-        key = f"{shown} #{short_hash(hashed + result)}"
+        result = _result(step, options.normalization) if step.is_recorded else "-"
+        said = event.readings.get("person_messages", 0.0)
+        key = f"{shown} #{short_hash(f'{hashed}{result} {said}')}"
         keys = batch[1] if own == batch[0] else ()
         if key in keys:
             return None, ((own, keys), thoughts)
         return key, ((own, (*keys, key)[-MAX_BATCH:]), thoughts)
+
+
+def _says_something(step: Step) -> bool:
+    """Whether more is known of a call than its tool."""
+    return bool(step.command or step.path) or any(
+        value not in (None, "") for value in step.arguments.values()
+    )
 
 
 def _result(step: Step, strength: str) -> str:
@@ -101,35 +118,51 @@ NUMBER = 1 << 32
 """Added to the hash of a word with a digit: messages with other numbers say something else."""
 MAX_SPEAKERS = 6
 MAX_ASKED = 8
+COPIED_TEXT = 200
+"""Characters from which an untimed message that recurs word for word at once is the same line of a log."""
+COPIED_US = 50_000
+"""Microseconds within which a timed message that recurs word for word is the same line of a log."""
+MAX_COPIED = 2
+"""Messages in a row that all came twice or more: from then on it is the log that repeats itself."""
+MAX_LOOPS = 5
+"""Messages an agent may say three times in a run before further ones are left to the reader."""
+IN_A_ROW = 3
 
 Message = tuple[str, Sequence[int]]
 """A digest of a message and its shingles; messages of users have no shingles."""
-Speaker = tuple[str, Message, Message | None, str]
-"""An agent, its newest message, what it answered, and the key of that message."""
-TalkState = tuple[tuple[str, Message] | None, Message | None, tuple[Speaker, ...], tuple[str, ...]]
-"""The newest message with its subject; the newest before it by another; agents; what users said."""
+Speaker = tuple[str, Message, Message | None, str, int, int]
+"""An agent, its newest message, what it answered, the key of that message, how often in a row it came, and
+how many messages of the agent came IN_A_ROW times."""
+Line = tuple[str, str, int | None, int, int]
+"""The newest message as a line of a log: its subject, a digest of its text, its time in microseconds (None:
+untimed), how many copies of it followed, and how many messages in a row before it had copies."""
+TalkState = tuple[
+    tuple[str, Message] | None, Message | None, tuple[Speaker, ...], tuple[str, ...], Line | None
+]
+"""The newest message with its subject; the newest before it by another; agents; what users said; the line."""
 
 
-@signal("talk_key", range=None, version=3, kinds=("message", "condensation"), reads=("text",))
+@signal("talk_key", range=None, version=4, kinds=("message", "condensation"), reads=("text",))
 class TalkKey:
     """What an agent says without acting, or that its memory was condensed.
 
     Near-identical messages in a row have equal keys, unless what they answer differs: a person's message
     makes the next one new. A message of the role user counts as automated where it repeats an earlier one
-    word for word, or complains about the agent's output. Absent for messages not marked as an assistant's.
+    word for word, or complains about the agent's output. Absent for messages not marked as an assistant's,
+    for copies of one line of a log, and once five messages of an agent came three times in a run.
     """
 
     scope = "thread"
-    start: TalkState = (None, None, (), ())
+    start: TalkState = (None, None, (), (), None)
     max_state_bytes = 16_000
 
     def measure(self, event: Event, state: TalkState, options: Options) -> tuple[str | None, TalkState]:
         if event.kind == "condensation":
-            return "condensation", state
+            return "condensation", (*state[:-1], None)
         role, text = event.attributes.get("role"), (event.text or "").strip()
         if role not in ("assistant", "user") or len(text) < MIN_TEXT:
             return None, state
-        newest, other, speakers, asked = state
+        newest, other, speakers, asked, line = state
         subject, hashed = short(event.subject), digest(text[:20_000].casefold(), options.normalization)
         heard = newest[1] if newest is not None and newest[0] != subject else other
         if role == "user":
@@ -138,17 +171,40 @@ class TalkKey:
             else:
                 said = (hashed if hashed in asked else f"{hashed}?", ())
                 asked = (*asked, hashed)[-MAX_ASKED:]
-            return None, ((subject, said), heard, speakers, asked)
+            return None, ((subject, said), heard, speakers, asked, None)
+        is_copy, line = _copied(line, event, subject, text)
+        if is_copy:
+            return None, (newest, other, speakers, asked, line)
         said = (hashed, shingles(text, options.normalization))
         own = next((speaker for speaker in speakers if speaker[0] == subject), None)
+        times, loops = 1, own[5] if own is not None else 0
         if own is not None and _alike(own[1], said) and _alike(own[2], heard):
-            key = own[3]
+            key, times = own[3], own[4] + 1
+            loops += times == IN_A_ROW
         else:
             answered = heard[0] if heard is not None else ""
             key = f"{_shown(text)} #{short_hash(f'{hashed} {answered}')}"
         others = tuple(speaker for speaker in speakers if speaker is not own)
-        speakers = (*others[1 - MAX_SPEAKERS :], (subject, said, heard, key))
-        return key, ((subject, said), heard, speakers, asked)
+        speakers = (*others[1 - MAX_SPEAKERS :], (subject, said, heard, key, times, loops))
+        return key if loops <= MAX_LOOPS else None, ((subject, said), heard, speakers, asked, line)
+
+
+def _copied(line: Line | None, event: Event, subject: str, text: str) -> tuple[bool, Line]:
+    """Return whether a message is only a copy of the line before it in the log, and the line.
+
+    It is where nothing was said between, the texts are equal, and nobody could have said it twice in
+    that time; without times, where the text is long, or the messages before it all came several times.
+    """
+    hashed, at = short_hash(text), micros(event.at) if event.timed else None
+    if line is None or line[:2] != (subject, hashed):
+        copied = line[4] + 1 if line is not None and line[3] else 0
+        return False, (subject, hashed, at, 0, copied)
+    _, _, before, copies, copied = line
+    if at is None or before is None:
+        is_copy = len(text) >= COPIED_TEXT or copied >= MAX_COPIED
+    else:
+        is_copy = at - before <= COPIED_US
+    return is_copy, (subject, hashed, at, copies + 1, copied)
 
 
 def shingles(text: str, strength: str = "medium") -> tuple[int, ...]:

@@ -7,6 +7,7 @@ names, ids and fractions of seconds; `high` also every number and quoted value.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from functools import lru_cache
 from hashlib import blake2b
 
@@ -39,6 +40,10 @@ _TEMPORARY = Rule(
     rf"{_NAME}|(?<![\w-])(?=[\w-]{{0,60}}\d)[\w-]{{1,60}}\.(?:tmp|log|out|bak|pid|lock|swp)\b",
     re.IGNORECASE,
 )
+_PARTS = Rule(r"([/\\])")
+_DIGIT = Rule(r"\d")
+GENERATED_LENGTH = 5
+"""A part of a temporary path that begins with tmp and is longer was generated."""
 _PROCESS = Rule(r"\b([Pp]id|PID)([ =:#\[-]{1,3})\d+")
 _NUMBER = Rule(r"\d+(?:[.,]\d+)*")
 QUOTED = Rule(r"(?<!\w)'[^'\n]{0,200}'|\"[^\"\n]{0,200}\"|`[^`\n]{0,200}`")
@@ -72,11 +77,7 @@ def cleaned(text: str, strength: str = "medium") -> str:
     text = without_colour(text)
     lowered = "" if strength == "low" else text.lower()
     if lowered:
-        # The pattern of files is slow, and few texts need it.
-        if has_sign(text, _FILE_SIGNS, lowered):
-            text = _TEMPORARY.sub(_temporary, text)
-        elif has_sign(text, _NAME_SIGNS, lowered) and _NAME_SIGN.search(lowered):
-            text = _TEMPORARY_NAME.sub(_temporary, text)
+        text = _replace_temporary(text, lowered, _temporary)
     if _SIGN.search(text) or (not text.isascii() and _OTHER_DIGIT.search(text)):
         text = _LOW.sub(_label, text) if strength == "low" else _LONG.sub("N", _MEDIUM.sub(_label, text))
     if "pid" in lowered:
@@ -84,6 +85,45 @@ def cleaned(text: str, strength: str = "medium") -> str:
     if strength == "high":
         text = QUOTED.sub("Q", _NUMBER.sub("N", text))
     return " ".join(text.split())
+
+
+@lru_cache(maxsize=1024)
+def cleaned_call(text: str, strength: str = "medium") -> str:
+    """Return the text of a call with generated names replaced; at `high` also numbers and quoted values.
+
+    Ids, hashes and times in a call were chosen by the agent: with another one it is another call. So were
+    names without a digit among temporary files, where a whole project may lie.
+
+    >>> cleaned_call("grep  a1b2c3d4 /tmp/x7/out.txt"), cleaned_call("page 3", "high")
+    ('grep a1b2c3d4 /tmp/TEMP/out.txt', 'page N')
+    """
+    if strength == "high":
+        return cleaned(text, strength)
+    text = without_colour(text)
+    if strength != "low":
+        text = _replace_temporary(text, text.lower(), _generated)
+    return " ".join(text.split())
+
+
+def _replace_temporary(text: str, lowered: str, name: Callable[[re.Match[str]], str]) -> str:
+    # The pattern of files is slow, and few texts need it.
+    if has_sign(text, _FILE_SIGNS, lowered):
+        return _TEMPORARY.sub(name, text)
+    if has_sign(text, _NAME_SIGNS, lowered) and _NAME_SIGN.search(lowered):
+        return _TEMPORARY_NAME.sub(name, text)
+    return text
+
+
+def _generated(match: re.Match[str]) -> str:
+    """A temporary path with a label for each part that looks generated, its ending apart."""
+    return "".join(_label_of_part(part) for part in _PARTS.split(match[0]))
+
+
+def _label_of_part(part: str) -> str:
+    if not (_DIGIT.search(part) or (len(part) > GENERATED_LENGTH and part.lower().startswith("tmp"))):
+        return part
+    ending = part.rpartition(".")[2] if "." in part else ""
+    return f"TEMP.{ending}" if ending.isalpha() and len(ending) <= GENERATED_LENGTH else "TEMP"
 
 
 def _label(match: re.Match[str]) -> str:
@@ -127,6 +167,19 @@ def digest(text: str, strength: str = "medium") -> str:
         rest = _bytes(text[half:-half]).translate(None, _DIGITS_AND_SPACE)
         return _hash(b"%b\0%b\0%b" % (ends[0], rest, ends[1]))
     return short_hash(cleaned(text, strength))
+
+
+def call_hash(text: str, strength: str = "medium") -> str:
+    """Return eight characters that are equal for calls which differ only in temporary names.
+
+    >>> call_hash("submit flag{5edcfa0b}") == call_hash("submit flag{0fe5c44f}")
+    False
+    """
+    if len(text) > MAX_CLEANED and strength != "high":
+        half = MAX_CLEANED // 2
+        ends = cleaned_call(text[:half], strength), cleaned_call(text[-half:], strength)
+        return short_hash("\0".join((ends[0], text[half:-half], ends[1])))
+    return digest(text, strength) if strength == "high" else short_hash(cleaned_call(text, strength))
 
 
 def short_hash(text: str) -> str:

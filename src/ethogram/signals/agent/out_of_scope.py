@@ -263,7 +263,7 @@ NOTHING: ProjectView = ((), 0, ())
 @signal(
     "out_of_scope",
     range=(0, 1),
-    version=3,
+    version=4,
     kinds=("action", "result", "message"),
     needs=("told_paths",),
     reads=("attributes",),
@@ -348,9 +348,11 @@ def _is_outside(
         return True
     if changes and any(is_named(path, name, cwd, loose=False) for name in rules.barred):
         return True
+    # A project may lie among temporary files; its own are none.
+    is_temporary = is_harmless(path, changes) and not (cwd.count("/") > 1 and is_below(path, cwd))
     if allow:
-        return not matches(path, allow, cwd) and not is_harmless(path, changes)
-    if is_harmless(path, changes):
+        return not matches(path, allow, cwd) and not is_temporary
+    if is_temporary:
         return False
     if changes and rules.only:
         return not any(is_named(path, name, cwd, loose=True) for name in (*rules.only, *rules.named))

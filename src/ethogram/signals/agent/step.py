@@ -39,6 +39,8 @@ class Step:
     length: int
     exit_code: int | None
     error: str | None
+    is_recorded: bool
+    """Whether anything is known of how it ended: a result, even an empty one, an error or an exit code."""
 
     @property
     def reports_failure(self) -> bool:
@@ -65,12 +67,13 @@ def _read(attributes: Mapping[str, Any], is_call: bool) -> Step:
     get = attributes.get
     arguments = _arguments(get("arguments"))
     outcome, error, code = get("result"), get("error"), get("exit_code")
+    is_recorded = outcome is not None or error is not None or code is not None
     result, length = _text(outcome, MAX_RESULT), get("result_length")
     command = get("command") or (command_in(arguments) if arguments else None)
     path = get("path") or (path_in(arguments) if arguments else None)
     return Step(
         is_call=is_call,
-        is_outcome=not (is_call and outcome is None and error is None and code is None),
+        is_outcome=is_recorded or not is_call,
         tool=_name(get("tool")),
         arguments=arguments,
         command=_text(command, MAX_COMMAND),
@@ -81,6 +84,7 @@ def _read(attributes: Mapping[str, Any], is_call: bool) -> Step:
         length=length if isinstance(length, int) and len(result) < length < 2**53 else len(result),
         exit_code=int(code) if isinstance(code, int) and -(2**31) < code < 2**32 else None,
         error=_error(error),
+        is_recorded=is_recorded,
     )
 
 

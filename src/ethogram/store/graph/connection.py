@@ -1,8 +1,9 @@
-"""Connect to Neo4j, run queries in managed transactions, and say what went wrong in our own words."""
+"""Connect to Neo4j, run queries in transactions, and say what went wrong in our own words."""
 
 from __future__ import annotations
 
 import logging
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
@@ -21,6 +22,8 @@ STEP = 5000
 """Nodes that one transaction changes."""
 FETCH = 2000
 """Records that are read ahead."""
+IDLE_SECONDS = 5
+"""After so long a connection is tested before it is used: the server may have been restarted."""
 WRITER = """MATCH (w:Ethogram {name: 'store'}) SET w.writes = coalesce(w.writes, 0) + 1
   RETURN w.copying"""
 """Takes the lock that writers wait for, since Neo4j itself locks no more than what is touched."""
@@ -67,7 +70,11 @@ def connect(url: str) -> tuple[Driver, Address]:
     address = parse(url)
     auth = None if address.user is None else (address.user, address.password)
     driver = neo4j.GraphDatabase.driver(
-        address.server, auth=auth, user_agent="ethogram", notifications_min_severity="OFF"
+        address.server,
+        auth=auth,
+        user_agent="ethogram",
+        notifications_min_severity="OFF",
+        liveness_check_timeout=IDLE_SECONDS,
     )
     return driver, address
 
@@ -133,6 +140,25 @@ class Transaction:
 
     def __init__(self, tx: Any, labels: Mapping[str, str]) -> None:
         self._tx, self._labels = tx, labels
+        self.held: dict[int, Any] = {}
+        """What is written before the next query, and can be completed until then."""
+        self._write_held: Callable[[dict[int, Any]], None] | None = None
+
+    def hold(self, items: dict[int, Any], write: Callable[[dict[int, Any]], None]) -> None:
+        """Hold items back, and write them before the next query."""
+        self.flush()
+        self.held, self._write_held = items, write
+
+    def stream(self, query: str, **values: Any) -> Any:
+        """The records of a query as they come."""
+        self.flush()
+        return self._tx.run(renamed(query, self._labels), values)
+
+    def flush(self) -> None:
+        """Write what was held back."""
+        if self.held and self._write_held is not None:
+            items, self.held = self.held, {}
+            self._write_held(items)
 
     def run(self, query: str, **values: Any) -> list[Any]:
         """The rows of a query, each a tuple."""
@@ -143,17 +169,9 @@ class Transaction:
         rows = self.run(query, **values)
         return rows[0][0] if rows else None
 
-    def maps(self, query: str, **values: Any) -> list[dict[str, Any]]:
-        """The rows of a query by name."""
-        return [record.data() for record in self.stream(query, **values)]
-
-    def stream(self, query: str, **values: Any) -> Any:
-        """The records of a query as they come."""
-        return self._tx.run(renamed(query, self._labels), values)
-
 
 class Graph:
-    """A connection with reading and writing transactions; base of the parts of the store."""
+    """A connection with reading and writing transactions; base of the store."""
 
     url: str
     labels: Mapping[str, str]
@@ -162,22 +180,39 @@ class Graph:
     copy_token: str | None = None
     """Set while this store takes over the rows of another, and nobody else may write."""
 
-    def read(self, work: Callable[[Transaction], T]) -> T:
+    def __init__(self) -> None:
+        self._local = threading.local()
+
+    @property
+    def current(self) -> Transaction | None:
+        """The transaction that this thread is in."""
+        transaction: Transaction | None = getattr(self._local, "transaction", None)
+        return transaction
+
+    def ask(self, work: Callable[[Transaction], T]) -> T:
         """The result of queries that only read; repeated where the connection breaks."""
+        if self.current is not None:
+            return work(self.current)
         with named_errors(self.url), self._session() as session:
             result: T = session.execute_read(lambda tx: work(Transaction(tx, self.labels)))
             return result
 
-    def write(self, work: Callable[[Transaction], T]) -> T:
+    def change(self, work: Callable[[Transaction], T]) -> T:
         """The result of queries that write all or nothing, while no other store writes.
 
         Repeated where the connection breaks before the commit, so `work` must not change anything else.
+        Inside another write of the thread it is part of that.
         """
+        if self.current is not None:
+            return work(self.current)
 
         def locked(tx: Any) -> T:
             transaction = Transaction(tx, self.labels)
             self._take_turn(transaction)
-            return work(transaction)
+            with self._entered(transaction):
+                result = work(transaction)
+                transaction.flush()
+            return result
 
         with named_errors(self.url), self._session() as session:
             result: T = session.execute_write(locked)
@@ -185,17 +220,41 @@ class Graph:
 
     def in_steps(self, query: str, **values: Any) -> None:
         """Repeat a write of at most `$most` nodes until it returns 0: a transaction must fit into memory."""
-        while self.write(lambda tx: tx.value(query, most=STEP, **values)):
+        while self.change(lambda tx: tx.value(query, most=STEP, **values)):
             pass
 
     @contextmanager
-    def streaming(self, *, locked: bool = False) -> Iterator[Transaction]:
-        """A transaction whose rows are read as they come. `locked`: no other store writes meanwhile."""
+    def reading(self) -> Iterator[Transaction]:
+        """A transaction whose rows are read as they come: that of the thread, or one of its own."""
+        if self.current is not None:
+            yield self.current
+            return
+        with named_errors(self.url), self._session() as session, session.begin_transaction() as tx:
+            yield Transaction(tx, self.labels)
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Be in one transaction of the thread, while no other store writes."""
         with named_errors(self.url), self._session() as session, session.begin_transaction() as tx:
             transaction = Transaction(tx, self.labels)
-            if locked:
-                self._take_turn(transaction)
-            yield transaction
+            self._take_turn(transaction)
+            with self._entered(transaction):
+                yield
+                transaction.flush()
+            tx.commit()
+
+    def stream(self, query: str, **values: Any) -> Iterator[Any]:
+        """The records of a query as they come."""
+        with self.reading() as tx:
+            yield from tx.stream(query, **values)
+
+    @contextmanager
+    def _entered(self, transaction: Transaction) -> Iterator[None]:
+        self._local.transaction = transaction
+        try:
+            yield
+        finally:
+            self._local.transaction = None
 
     def _take_turn(self, tx: Transaction) -> None:
         """Wait until no other store writes. BadUsage where a copy into this one is not finished."""

@@ -1,232 +1,203 @@
-"""Write events as messages of a graph, each once, and link them."""
+"""Events as messages of a graph: their properties, and the links between them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from math import isfinite
 from typing import Any, NamedTuple
 
-from ...errors import BadEvents, Fault
-from ..imports import MAX_CLASHES, mixed_times, where_in_store
-from ..records import Added, Clash, Clashes, Who
-from ..rows import Row, event_of, event_values
-from ..sql import in_pieces
+from ...models import INPUT_SCORER, TRAITS, is_indicator_name
+from ..kinds import KINDS, Row
+from ..row_store import in_pieces
+from ..rows import event_of, reading_of
 from .connection import Transaction
-from .events import FIELDS, properties_of, readings_of
+from .queries import ADDED, FIRST
 
 BATCH = 1000
 """Events in one query."""
-LAST_KEY = "last_key"
-LATEST_SEQ = 2**63 - 1
+COLUMNS = KINDS["events"].names
+Who = tuple[str, str]
+AddedReading = tuple[str, float | None, str | None, str, int | None]
+"""A reading that was added to an event: the columns ADDED."""
 
 
-class NewEvent(NamedTuple):
-    """An event to write: where it was read, its values of FIELDS, and readings that were measured."""
+class StoredMessage(NamedTuple):
+    """A row of `events`, and the readings that were added to it."""
 
-    source: str
-    subject: str
-    file: int
-    line: int
-    values: Row
-    measured: Sequence[Sequence[Any]]
+    row: Row
+    added: Sequence[AddedReading] = ()
 
     @property
-    def id(self) -> str:
-        return str(self.values[0])
+    def key(self) -> int:
+        return int(self.row[0])
 
     @property
-    def content(self) -> bytes:
-        return bytes(self.values[1])
-
-    @property
-    def is_timed(self) -> int:
-        return int(self.values[4])
+    def who(self) -> Who:
+        """Its subject: source and name."""
+        return self.row[1], self.row[2]
 
     @property
     def order(self) -> tuple[int, int, str]:
         """Its place in a history: time, seq, id."""
-        return (self.values[2], self.values[3], self.id)
+        return self.row[5], self.row[6], self.row[3]
+
+    @property
+    def at_us(self) -> int:
+        return int(self.row[5])
 
     @property
     def properties(self) -> dict[str, Any]:
-        """The properties of its message."""
-        row = {"source": self.source, "subject": self.subject, **dict(zip(FIELDS, self.values, strict=True))}
-        made = properties_of(row, self.measured)
-        return {name: value for name, value in made.items() if value is not None}
+        """Its columns, and each reading and attribute by name, for queries.
+
+        `trait_x` and `signal_x` are numbers, `category_x` texts; `scorer_x` is who measured, unless it was
+        given. `attribute_x` are numbers, `tag_x` texts.
+        """
+        out = dict(zip(COLUMNS, self.row, strict=True))
+        out["content"] = out["content"].hex()
+        added = sorted(self.added, key=lambda item: (item[0], item[3]))
+        event = event_of(*self.who, self.row[3:], [reading_of(*item) for item in added])
+        for name, value in event.readings.items():
+            if isinstance(value, str):
+                out[f"category_{name}"] = value
+            elif isfinite(value):
+                out[f"trait_{name}" if name in TRAITS else f"signal_{name}"] = float(value)
+            if (scorer := event.scorers.get(name, INPUT_SCORER)) != INPUT_SCORER:
+                out[f"scorer_{name}"] = scorer
+        for name, value in event.attributes.items():
+            if isinstance(value, str):
+                out[f"tag_{name}"] = value
+            elif isinstance(value, bool | int | float) and abs(value) < 1e300:
+                out[f"attribute_{name}"] = float(value)
+        # Whoever scored an indicator; the highest score.
+        shown: dict[str, float] = {}
+        for name, score in (*event.readings.items(), *((item[0], item[1]) for item in added)):
+            if is_indicator_name(name) and isinstance(score, int | float) and isfinite(score) and score != 0:
+                shown[name] = max(float(score), shown.get(name, float(score)))
+        out["shows"] = sorted(shown) or None
+        out["scores"] = [shown[name] for name in sorted(shown)] or None
+        out |= added_lists(added)
+        return {name: value for name, value in out.items() if value is not None}
 
 
-def next_number(tx: Transaction, name: str, count: int = 1) -> int:
-    """The first of so many numbers that were never given before."""
-    query = """MERGE (c:Counter {name: $name}) SET c.value = coalesce(c.value, 0) + $count
-      RETURN c.value - $count + 1"""
-    first: int = tx.value(query, name=name, count=count)
-    return first
+def added_lists(added: Sequence[AddedReading]) -> dict[str, list[Any]]:
+    """The properties of a message with the readings that were added to it; none where there are none."""
+    if not added:
+        return {}
+    columns = zip(*(_storable(*item) for item in added), strict=True)
+    return {f"measured_{name}s": list(column) for name, column in zip(ADDED, columns, strict=True)}
 
 
-def get_meta(tx: Transaction, name: str) -> int | None:
-    """A number under a name, or None."""
-    number: int | None = tx.value("MATCH (m:Meta {name: $name}) RETURN m.value", name=name)
-    return number
+def _storable(signal: str, number: float | None, text: str | None, scorer: str, width: int | None) -> Row:
+    """A reading for lists, which have no place for what is absent."""
+    value = (0.0 if number is None else float(number), "" if text is None else f"={text}")
+    return (signal, *value, scorer, -1 if width is None else width)
 
 
-def set_meta(tx: Transaction, name: str, value: int) -> None:
-    """Set a number under a name."""
-    tx.run("MERGE (m:Meta {name: $name}) SET m.value = $value", name=name, value=value)
+def known_positions(tx: Transaction, events: Sequence[Row]) -> list[int]:
+    """The positions of events whose source has their id already."""
+    find = """UNWIND $keys AS key MATCH (m:Message {source: key[0], id: key[1]}) RETURN key[2]"""
+    keys = [[row[1], row[3], position] for position, row in enumerate(events)]
+    return sorted(position for (position,) in tx.run(find, keys=keys))
 
 
-def write_events(tx: Transaction, events: Sequence[NewEvent], skip_clashes: bool = False) -> Added:
-    """Write events that the graph does not have; Clashes, unless skipped, where an id has other content."""
-    times: dict[str, set[int]] = {}
-    for item in events:
-        times.setdefault(item.source, set()).add(item.is_timed)
-    check_sources(tx, times, make=True)
-    new, again, clashes = sift(tx, events)
-    if clashes and not skip_clashes:
-        raise Clashes(clashes[:MAX_CLASHES])
-    if new:
-        _write(tx, new)
-    return Added(len(new), len(again), tuple(clashes), tuple(item.line for item in again))
-
-
-def check_sources(tx: Transaction, times: Mapping[str, set[int]], *, make: bool = False) -> None:
-    """BadEvents where a source has times and none; `make` makes those that are new."""
-    query = "UNWIND $names AS name MATCH (o:Source {name: name}) RETURN name, o.timed"
-    known = dict(tx.run(query, names=list(times)))
-    faults = [
-        Fault("", 0, 0, mixed_times(name, known.get(name)))
-        for name, own in times.items()
-        if len(own) > 1 or known.get(name) not in (None, *own)
-    ]
-    if faults:
-        raise BadEvents(faults)
-    for name, (timed,) in times.items():
-        if make and name not in known:
-            new = "CREATE (:Source {key: $key, name: $name, timed: $timed, next_seq: 0, kinds: '{}'})"
-            tx.run(new, key=next_number(tx, "sources"), name=name, timed=timed)
-
-
-def sift(tx: Transaction, events: Sequence[NewEvent]) -> tuple[list[NewEvent], list[NewEvent], list[Clash]]:
-    """The events that the graph has not, those that it has, and clashes with those of other content."""
-    keys = [[item.source, item.id] for item in events]
-    find = (
-        "UNWIND $keys AS key MATCH (m:Message {source: key[0], id: key[1]}) RETURN m.source, m.id, m.content"
-    )
-    known = {(source, name): content for source, name, content in tx.run(find, keys=keys)}
-    if not known:
-        return list(events), [], []
-    row = f"""MATCH (m:Message {{source: $source, id: $id}})
-      RETURN m.subject, m.measured, {", ".join(f"m.{name}" for name in FIELDS)}"""
-    new: list[NewEvent] = []
-    again: list[NewEvent] = []
-    clashes: list[Clash] = []
-    for item in events:
-        content = known.get((item.source, item.id))
-        if content is None:
-            new.append(item)
-            continue
-        clash = None
-        if content != item.content.hex():
-            ((subject, measured, *values),) = tx.run(row, source=item.source, id=item.id)
-            clash = _clash(item, subject, measured, values)
-        if clash is None:
-            again.append(item)
-        else:
-            clashes.append(clash)
-    return new, again, clashes
-
-
-def _clash(item: NewEvent, subject: str, measured: str | None, values: Sequence[Any]) -> Clash | None:
-    """The clash with a message; None where the new event is the same without its text."""
-    bare = tuple(None if name == "text" else value for name, value in zip(FIELDS, values, strict=True))
-    for readings in ((), readings_of(measured)):
-        event = event_of(item.source, subject, bare, readings)
-        if event_values(event, keep_text=False)[1] == item.content:
-            return None
-    return Clash(item.id, item.file, item.line, where_in_store(event))
-
-
-def _write(tx: Transaction, events: Sequence[NewEvent]) -> None:
-    """Make messages of events, in the order of their keys, and link them."""
-    first = (get_meta(tx, LAST_KEY) or 0) + 1
-    histories: dict[Who, list[tuple[NewEvent, int]]] = {}
-    seqs: dict[str, int] = {}
-    for key, item in enumerate(events, first):
-        histories.setdefault((item.source, item.subject), []).append((item, key))
-        if item.values[3] < LATEST_SEQ:
-            seqs[item.source] = max(item.values[3] + 1, seqs.get(item.source, 0))
-    rows = []
-    for (source, subject), own in histories.items():
-        changed = own[-1][1]
-        own.sort(key=lambda pair: pair[0].order)
-        low, high = own[0][0].values[2], own[-1][0].values[2]
-        rows.append([source, subject, len(own), low, high, changed])
-    touched, unknown = [], []
-    for source, subject, low, high, before in tx.run(_SUBJECTS, rows=rows):
-        if before is None:
-            unknown.append([source, subject])
-        else:
-            # Where all are later than what was there, only the first is linked to what is before it.
-            ends = {"low": low, "high": low if before < low else high}
-            touched.append({"source": source, "subject": subject, **ends})
-    if unknown:
-        start = next_number(tx, "subjects", len(unknown))
-        tx.run(_SUBJECT_KEYS, rows=[[*who, start + n] for n, who in enumerate(unknown)])
-    tx.run(_SOURCES, rows=[list(item) for item in seqs.items()])
+def create_messages(tx: Transaction, messages: Iterable[StoredMessage]) -> None:
+    """Make messages of new events, and link them to their subjects, neighbours and indicators."""
+    histories: dict[Who, list[StoredMessage]] = {}
+    for message in messages:
+        histories.setdefault(message.who, []).append(message)
+    lows: dict[Who, int] = {}
+    highs: dict[Who, int] = {}
+    for who, history in histories.items():
+        history.sort(key=lambda message: message.order)
+        lows[who], highs[who] = history[0].at_us, history[-1].at_us
+    touched = []
+    for source, subject, last in tx.run(_LAST, who=[list(who) for who in histories], first=FIRST):
+        who = (source, subject)
+        # Where all are later than what was there, only the first is linked to what is before it.
+        high = lows[who] if last < lows[who] else highs[who]
+        touched.append([source, subject, lows[who], high])
     group: list[list[Any]] = []
     count = 0
-    for who, own in histories.items():
-        group.append([*who, [item.properties | {"key": key} for item, key in own]])
-        count += len(own)
+    for who, history in histories.items():
+        group.append([*who, [message.properties for message in history]])
+        count += len(history)
         if count >= BATCH:
-            tx.stream(LINKED, histories=group)  # the next are made while the server writes these
+            tx.stream(_CREATE, histories=group)  # the next are made while the server writes these
             group, count = [], 0
     if group:
-        tx.stream(LINKED, histories=group)
-    for part in in_pieces(touched, BATCH):
-        tx.run(PRECEDES, touched=part)
-    set_meta(tx, LAST_KEY, first + len(events) - 1)
+        tx.stream(_CREATE, histories=group)
+    link_messages(tx, touched)
 
 
-_SUBJECTS = """UNWIND $rows AS row
-  MERGE (s:Subject {source: row[0], id: row[1]})
-  WITH s, row, CASE WHEN s.key IS NULL THEN NULL ELSE coalesce(s.last_us, row[3]) END AS before
-  SET s.events = coalesce(s.events, 0) + row[2], s.changed = row[5],
-    s.first_us = CASE WHEN s.first_us < row[3] THEN s.first_us ELSE row[3] END,
-    s.last_us = CASE WHEN s.last_us > row[4] THEN s.last_us ELSE row[4] END
-  RETURN row[0], row[1], row[3], row[4], before"""
-_SUBJECT_KEYS = """UNWIND $rows AS row MATCH (s:Subject {source: row[0], id: row[1]}) SET s.key = row[2]"""
-_SOURCES = """UNWIND $rows AS row MATCH (o:Source {name: row[0]}) WHERE o.next_seq < row[1]
-  SET o.next_seq = row[1]"""
-AT = "datetime({{epochMillis: 0}}) + duration({{microseconds: {}.at_us}})"
+def replace_messages(tx: Transaction, messages: Sequence[StoredMessage]) -> None:
+    """Write messages that are there again, known by their keys."""
+    for piece in in_pieces(messages, BATCH):
+        tx.run(_REPLACE, rows=[message.properties for message in piece])
+        # A message of a renamed source is its new subject's.
+        tx.run(_MOVE, keys=[message.key for message in piece])
+
+
+def delete_messages(tx: Transaction, found: str, values: Mapping[str, Any]) -> int:
+    """Remove the messages `n` that a query finds, link those around them, and return how many."""
+    where = f"{found} RETURN n.source, n.subject, min(n.at_us), max(n.at_us)"
+    touched = tx.run(where, **values)
+    count: int = tx.value(f"{found} DETACH DELETE n RETURN count(n)", **values)
+    link_messages(tx, touched)
+    return count
+
+
+def link_messages(tx: Transaction, touched: Sequence[Sequence[Any]]) -> None:
+    """Link the messages of subjects anew: source, subject, and from and until when, ends included."""
+    for piece in in_pieces(touched, BATCH):
+        tx.run(_PRECEDES, touched=[list(item) for item in piece], first=FIRST)
+
+
+_AT = "datetime({{epochMillis: 0}}) + duration({{microseconds: {}.at_us}})"
 """The time of a message; the driver takes long to send one."""
-SHOW = """WHERE m.shows IS NOT NULL
+_MARK = "FOREACH (_ IN CASE WHEN row.measured_signals IS NULL THEN [] ELSE [1] END | SET m:Measured)"
+"""Marks messages with added readings: they are found without looking at others."""
+_SHOW = """WHERE m.shows IS NOT NULL
   UNWIND range(0, size(m.shows) - 1) AS i
   MERGE (of:Indicator {name: m.shows[i]})
   CREATE (m)-[:SHOWS {score: m.scores[i]}]->(of)"""
-SENT = f"""UNWIND $histories AS history
+_LINK = """UNWIND range(0, size(line) - 2) AS i
+  WITH line[i] AS earlier, line[i + 1] AS later
+  CREATE (earlier)-[:PRECEDES]->(later)"""
+_CREATE = f"""UNWIND $histories AS history
   MATCH (s:Subject {{source: history[0], id: history[1]}})
   CALL (s, history) {{
     UNWIND history[2] AS row
     CREATE (s)-[:SENT]->(m:Message)
-    SET m = row, m.at = {AT.format("row")}
+    SET m = row, m.at = {_AT.format("row")}
+    {_MARK}
     RETURN collect(m) AS line
   }}
-  CALL (line) {{ UNWIND line AS m WITH m {SHOW} }}"""
+  CALL (line) {{ UNWIND line AS m WITH m {_SHOW} }}
+  {_LINK}"""
 """Makes messages of histories: source, subject and rows each."""
-_LINK = """UNWIND range(0, size(line) - 2) AS i
-  WITH line[i] AS earlier, line[i + 1] AS later
-  CREATE (earlier)-[:PRECEDES]->(later)"""
-LINKED = f"{SENT} {_LINK}"
-PRECEDES = f"""UNWIND $touched AS t
+_REPLACE = f"""UNWIND $rows AS row MATCH (m:Message {{key: row.key}})
+  SET m = row, m.at = {_AT.format("row")}
+  REMOVE m:Measured {_MARK}
+  WITH m CALL (m) {{ MATCH (m)-[r:SHOWS]->() DELETE r }}
+  WITH m {_SHOW}"""
+_MOVE = """UNWIND $keys AS key MATCH (s:Subject)-[r:SENT]->(m:Message {key: key})
+  WHERE s.source <> m.source OR s.id <> m.subject
+  MATCH (other:Subject {source: m.source, id: m.subject}) CREATE (other)-[:SENT]->(m) DELETE r"""
+_LAST = """UNWIND $who AS who CALL (who) {
+    MATCH (m:Message {source: who[0], subject: who[1]}) WHERE m.at_us >= $first
+    RETURN m.at_us AS at ORDER BY m.source DESC, m.subject DESC, m.at_us DESC LIMIT 1
+  } RETURN who[0], who[1], at"""
+_PRECEDES = f"""UNWIND $touched AS t
   CALL (t) {{
-    OPTIONAL MATCH (b:Message {{source: t.source, subject: t.subject}}) WHERE b.at_us < t.low
+    OPTIONAL MATCH (b:Message {{source: t[0], subject: t[1]}}) WHERE b.at_us >= $first AND b.at_us < t[2]
     RETURN b ORDER BY b.source DESC, b.subject DESC, b.at_us DESC, b.seq DESC, b.id DESC LIMIT 1
   }}
   CALL (t) {{
-    OPTIONAL MATCH (a:Message {{source: t.source, subject: t.subject}}) WHERE a.at_us > t.high
+    OPTIONAL MATCH (a:Message {{source: t[0], subject: t[1]}}) WHERE a.at_us > t[3]
     RETURN a ORDER BY a.source, a.subject, a.at_us, a.seq, a.id LIMIT 1
   }}
   CALL (t) {{
-    MATCH (m:Message {{source: t.source, subject: t.subject}}) WHERE t.low <= m.at_us <= t.high
+    MATCH (m:Message {{source: t[0], subject: t[1]}}) WHERE t[2] <= m.at_us <= t[3]
     WITH m ORDER BY m.at_us, m.seq, m.id
     RETURN collect(m) AS between
   }}
@@ -237,4 +208,4 @@ PRECEDES = f"""UNWIND $touched AS t
     DELETE r
   }}
   {_LINK}"""
-"""Links the messages of subjects anew from `low` to `high`, and to those before and after."""
+"""Links the messages of subjects anew between two moments, and to those before and after."""

@@ -10,46 +10,37 @@ from typing import Any
 from ...errors import BadUsage, EthogramError, did_you_mean
 from ...models.constants import GRAPH_LABELS as LABELS
 from ...models.constants import GRAPH_TYPES as TYPES
+from ..kinds import KINDS
 from .connection import Graph, Transaction, named_errors, unfinished_copy
 from .labels import renamed
+from .migration import migrate
+from .queries import LABELS_OF_KINDS
 
-VERSION = 1
+VERSION = 2
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,63}")
 UNIQUE: dict[str, tuple[str, ...]] = {
+    label: KINDS[kind].key for kind, label in LABELS_OF_KINDS.items()
+} | {
     "Ethogram": ("name",),
-    "Source": ("name",),
     "Subject": ("source", "id"),
     "Message": ("source", "id"),
+    "Import": ("key",),
     "Pattern": ("name",),
     "Indicator": ("name",),
     "Trait": ("name",),
     "Dimension": ("name",),
-    "Meta": ("name",),
-    "Counter": ("name",),
-    "Import": ("key",),
-    "Staged": ("import", "n"),
-    "ImportedFile": ("options", "hash"),
-    "Change": ("key",),
-    "Verdict": ("key",),
-    "VerdictCount": ("pattern", "version", "source", "month", "percent", "verdict"),
-    "Settled": ("detection", "pattern", "source", "subject", "first_event", "last_event"),
-    "Try": ("key",),
-    "Sweep": ("selection",),
-    "State": ("name", "key"),
-    "Lock": ("name",),
-    "Look": ("key",),
-    "Note": ("kind", "key"),
-}
+}  # fmt: skip
 """The properties by which a node is known. Node keys would need the Enterprise edition."""
 INDEXES: tuple[tuple[str, tuple[str, ...]], ...] = (
+    ("Message", ("key",)),
     ("Message", ("at_us", "seq", "id")),
     ("Message", ("source", "subject", "at_us")),
     ("Message", ("source", "thread")),
-    ("Copied", ("key",)),
     ("Change", ("detection",)),
     ("Change", ("told",)),
     ("Verdict", ("detection",)),
     ("State", ("subject",)),
+    ("UsageEvent", ("person",)),
 )
 
 
@@ -63,7 +54,7 @@ def check_labels(labels: Mapping[str, str]) -> None:
                 f"graph.labels: invalid label {name!r:.60}: expected letters, digits and underscores"
             )
     used: dict[str, str] = {}
-    for ours in dict.fromkeys((*LABELS, *TYPES, *UNIQUE, *(label for label, _ in INDEXES), "SWEPT")):
+    for ours in dict.fromkeys((*LABELS, *TYPES, *UNIQUE, "Measured")):
         name = labels.get(ours, ours)
         # Names of constraints are in lower case.
         if (other := used.setdefault(name.lower(), ours)) != ours:
@@ -96,15 +87,12 @@ class Schema(Graph):
         """Read the version and labels, or make both. BadUsage where there is no store, or another's."""
         with named_errors(self.url):
             self.driver.verify_connectivity()  # at once, without repeating it for a while
-        found = self.read(
-            lambda tx: tx.maps(
-                """MATCH (e:Ethogram {name: 'store'})
-                  RETURN e.schema AS schema, e.labels AS labels, e.copying AS copying"""
-            )
-        )
+        query = "MATCH (e:Ethogram {name: 'store'}) RETURN e.schema, e.labels, e.copying"
+        found = self.ask(lambda tx: tx.run(query))
         if found:
-            self._check(found[0], labels)
-            if found[0]["copying"] and not create:
+            ((schema, names, copying),) = found
+            self._check(schema, names, labels)
+            if copying and not create:
                 raise BadUsage(unfinished_copy(self.url))
         elif not create:
             how = "`ethogram graph init` and `ethogram store import` make one"
@@ -112,32 +100,35 @@ class Schema(Graph):
         else:
             self.labels = dict(labels or {})
             check_labels(self.labels)
-        if create:
+        is_old = bool(found) and schema < VERSION
+        if create or is_old:
             self._constrain()
-            self.read(lambda tx: tx.run("CALL db.awaitIndexes(300)"))
+            self.ask(lambda tx: tx.run("CALL db.awaitIndexes(300)"))
         if not found:
             make = (
                 """MERGE (e:Ethogram {name: 'store'}) ON CREATE SET e.schema = $schema, e.labels = $labels"""
             )
             values = {"schema": VERSION, "labels": json.dumps(self.labels, sort_keys=True)}
-            self.write(lambda tx: tx.run(make, **values))
+            self.change(lambda tx: tx.run(make, **values))
+        elif is_old:
+            migrate(self, VERSION)
 
-    def _check(self, found: Mapping[str, Any], labels: Mapping[str, str] | None) -> None:
-        if found["schema"] > VERSION:
+    def _check(self, schema: int, names: str, labels: Mapping[str, str] | None) -> None:
+        if schema > VERSION:
             raise EthogramError(
-                f"{self.url} has schema {found['schema']}, and this version of ethogram knows {VERSION}: "
+                f"{self.url} has schema {schema}, and this version of ethogram knows {VERSION}: "
                 "nothing was changed; upgrade ethogram"
             )
-        self.labels = json.loads(found["labels"])
+        self.labels = json.loads(names)
         if labels and dict(labels) != self.labels:
             raise BadUsage(
-                f"{self.url} was made with other labels ({found['labels']}): labels are chosen once, "
+                f"{self.url} was made with other labels ({names}): labels are chosen once, "
                 "with an empty graph"
             )
 
     def _constrain(self) -> None:
         known = set(
-            self.read(
+            self.ask(
                 lambda tx: [
                     name
                     for show in ("SHOW CONSTRAINTS YIELD name", "SHOW INDEXES YIELD name")
@@ -181,7 +172,7 @@ class Schema(Graph):
             labels = ("Dimension", "Trait", "Indicator", "Pattern")
             return {label: tx.value(f"MATCH (n:{label}) RETURN count(n)") for label in labels}
 
-        return self.write(work)
+        return self.change(work)
 
 
 _SEEDS = (
