@@ -1,4 +1,8 @@
-"""Stores and files that the version before wrote open, and answer what they answered to that version."""
+"""Stores and files that the version before wrote open, and answer what they answered to that version.
+
+Where signals measure something else since, and so have a new version, its answers differ on purpose: an
+import under other signals begins anew and reads known files again, and the next sweep looks at every subject.
+"""
 
 from __future__ import annotations
 
