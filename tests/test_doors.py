@@ -77,7 +77,7 @@ KNOWN = [
     ),
     Known(
         ("sweep without texts",),
-        "darvo.5",
+        "darvo.6",
         "darvo",
         ("evidence", "severity"),
         2,
