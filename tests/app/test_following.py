@@ -11,8 +11,10 @@ import pytest
 
 from ethogram.app.analyze import analyze
 from ethogram.app.live.growing_files import Follower, Look
+from ethogram.app.sweep import sweep
 from ethogram.config import Settings
 from ethogram.errors import BadEvents
+from ethogram.ingest import events_of
 from ethogram.models import Detection
 from ethogram.patterns.library import Library, load_patterns
 from ethogram.store import open_store
@@ -148,6 +150,19 @@ def test_the_store_remembers_what_was_reported(path, library, tmp_path):
         assert store.unreported() == []
         add(path, lines(*turns("cy", [0.9, 0.9, 0.9], [14, 15, 16])))
         assert look(again) == [("new", "hot_for_long", "cy")]
+
+
+def test_what_the_store_has_only_as_a_part_of_a_combination_is_reported(path, library, tmp_path):
+    combination = load_patterns(["hot_then_gone"], more=[tmp_path / "patterns"])
+    events = turns("cy", [0.9, 0.9, 0.9, 0.1], [1, 2, 3, 4])
+    path.write_text(lines(*events))
+    with open_store(str(tmp_path / "s.db"), create=True) as store:
+        store.add(events_of(events).events)
+        at = datetime(2026, 1, 5, tzinfo=UTC)
+        assert sweep(store, combination, as_of=at, clock=lambda: at).changes == ()
+        follower = Follower([str(path)], library, Settings(), store=store)
+        assert ("new", "hot_for_long", "cy") in look(follower)
+        assert "hot_for_long" in {item.pattern for item in store.find_detections()[0]}
 
 
 def test_a_bad_line_is_an_error_unless_it_is_skipped(path, library):

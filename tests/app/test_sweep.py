@@ -11,6 +11,7 @@ import pytest
 from ethogram.app import stored_events
 from ethogram.app import sweep as sweep_module
 from ethogram.app.analyze import analyze
+from ethogram.app.changes import save_found
 from ethogram.app.stored_events import chunks
 from ethogram.app.sweep import Sweep, next_due, reset_clock, sweep
 from ethogram.config import Settings
@@ -500,3 +501,95 @@ def test_two_choices_of_patterns_that_sweep_one_store_each_keep_their_place(stor
     for library in (warm, hot):
         again = swept(NOW + timedelta(minutes=1), library=library)
         assert (told(again), again.subjects) == ([], 0)
+
+
+# --- patterns that one selection chooses and another needs as a part ----------------------------
+
+
+@pytest.fixture
+def selection(tmp_path, library) -> Callable[..., Library]:
+    """Some of the patterns, chosen by name."""
+    return lambda *names: load_patterns(names, more=[tmp_path / "patterns"])
+
+
+def listed(store: Store) -> list[tuple[str, str]]:
+    """The standing detections that people see, with their severity."""
+    return sorted((item.pattern, item.severity) for item in store.find_detections()[0])
+
+
+def test_a_part_of_one_selection_is_reported_by_the_first_that_chooses_it(store, swept, selection):
+    store.add(events(turns("cy", [0.9, 0.9, 0.9], [1, 2, 3])))
+    combination = selection("hot_then_gone")
+    assert told(swept(library=combination)) == []
+    assert listed(store) == []
+
+    # The same programs run; another one of them is chosen.
+    both = selection("hot_then_gone", "gone_away", "hot_for_long")
+    assert told(swept(library=both)) == [("new", "hot_for_long", "cy")]
+    assert listed(store) == [("hot_for_long", "medium")]
+    for library in (both, combination):
+        again = swept(library=library)
+        assert (told(again), again.subjects) == ([], 0)
+
+
+def test_a_sweep_in_which_it_is_a_part_reports_the_changes_of_a_shown_detection(store, swept, selection):
+    store.add(events(turns("cy", [0.9, 0.9, 0.9], [1, 2, 3])))
+    single, combination = selection("hot_for_long"), selection("hot_then_gone")
+    assert told(swept(library=single)) == [("new", "hot_for_long", "cy")]
+
+    # Above .95 it is critical.
+    store.add(events([message("cy-4", 4, "cy", risk=0.99)]))
+    assert told(swept(library=combination)) == [("risen", "hot_for_long", "cy")]
+    assert listed(store) == [("hot_for_long", "critical")]
+
+    # Only more evidence, and then its end.
+    store.add(events([message("cy-5", 5, "cy", risk=0.9)]))
+    assert told(swept(NOW + timedelta(days=1), library=combination)) == []
+    assert listed(store) == [("hot_for_long", "critical")]
+    store.add(events([message("cy-6", 6, "cy", risk=0.1)]))
+    assert told(swept(NOW + timedelta(days=2), library=combination)) == [("closed", "hot_for_long", "cy")]
+    assert told(swept(NOW + timedelta(days=2), library=single)) == []
+
+
+def test_a_part_that_ended_before_it_was_chosen_is_withdrawn_in_silence(store, swept, selection):
+    store.add(events(turns("cy", [0.85, 0.85, 0.85], [1, 2, 4])))
+    swept(library=selection("hot_then_gone"))
+    store.add(events([message("cool", 3, "cy", risk=0.0)]))  # the means of three are now below .6
+    assert told(swept(library=selection("hot_for_long"))) == []
+    assert [item.state for item in store.detections(patterns=["hot_for_long"])] == ["withdrawn"]
+
+
+def test_a_part_that_is_then_found_outside_a_sweep_is_reported(store, swept, selection):
+    lines = turns("cy", [0.9, 0.9, 0.9], [1, 2, 3])
+    store.add(events(lines))
+    swept(library=selection("hot_then_gone"))
+    for _ in range(2):
+        save_found(store, analyze(lines, selection("hot_for_long")).detections, NOW)
+    assert listed(store) == [("hot_for_long", "medium")]
+    assert told(swept(library=selection("hot_then_gone"))) == [("new", "hot_for_long", "cy")]
+
+
+@pytest.mark.parametrize("seed", seeds(2, 8))
+def test_selections_in_any_order_show_and_report_what_each_would_alone(
+    store, swept, selection, tmp_path, seed
+):
+    rng = random.Random(seed)
+    lines = random_lines(rng)
+    rng.shuffle(lines)
+    chosen = [("hot_then_gone",), ("hot_for_long", "hot_then_gone"), ("gone_away",), ("heat_spreads",)]
+    reported: dict[str, str] = {}
+    for day in range(6):
+        store.add(events(lines[day::6]))
+        for names in rng.sample(chosen, 2) if day < 5 else chosen:
+            for change in swept(NOW + timedelta(days=day), library=selection(*names)).changes:
+                before = reported.get(change.detection.id, "")
+                assert (change.change == "new") == (before == "")
+                reported[change.detection.id] = change.change
+
+    whole = selection(*{name for names in chosen for name in names})
+    expected = analyze(lines, whole, as_of=NOW + timedelta(days=5), settings=Settings())
+    shown = store.detections(states=["opened", "closed"], parts=False)
+    assert [item.to_dict() for item in shown] == [item.to_dict() for item in expected]
+    assert {item.id for item in shown} == {
+        name for name, change in reported.items() if change not in ("withdrawn", "superseded")
+    }

@@ -278,6 +278,8 @@ def test_detections_are_found_by_subject_source_pattern_and_state(store):
     assert ids(patterns=["spiral"]) == {"d3"}
     assert ids(states=["closed"]) == {"d5"}
     assert ids(parts=False) == {"d1", "d2", "d3", "d4"}
+    assert store.parts_among(["d1", "d5", "d6"]) == {"d5"}
+    assert store.parts_among(["d1"]) == store.parts_among([]) == set()
 
 
 def test_a_change_is_told_once_and_those_of_parts_and_tests_never(store):

@@ -59,7 +59,8 @@ def save_found(store: Store, detections: Sequence[Detection], at: datetime, *, t
 
     Detections of a stream without times get the moment at which they were made.
     """
-    before = {item.id: item for item in store.detections(ids=[item.id for item in detections])}
+    shown = store.detections(ids=[item.id for item in detections], parts=False)
+    before = {item.id: item for item in shown}
     changes: list[tuple[str, Detection]] = []
     for detection in detections:
         known = before.get(detection.id)

@@ -19,6 +19,7 @@ from ..ingest.collector import latest_time
 from ..ingest.processes import in_turn, usable_cores
 from ..language.program import Program
 from ..models import Detection, Event, format_time, micros, rank, stable_hash
+from ..models.detection import STANDING
 from ..models.mute import Mute
 from ..models.slotted import dataclass, replace
 from ..patterns.library import Library
@@ -106,7 +107,8 @@ class Sweep:
 class SweepJob:
     """The programs, settings and moment of one sweep.
 
-    `selection` is a hash of the names of its patterns, `versions` of their content and how events are read.
+    `selection` is a hash of the names of its patterns and of those that were chosen, `versions` of their
+    content and how events are read.
     """
 
     store: Store
@@ -122,7 +124,7 @@ class SweepJob:
         content = [stable_hash(program.to_json()) for program in programs]
         signals = [f"{item.name}@{item.version}" for item in plan(needed(programs))]
         how = [dict(settings.scorers), asdict(Options.of(settings)), signals]
-        selection = stable_hash("sweep", [program.name for program in programs])
+        selection = stable_hash("sweep", [program.name for program in programs], sorted(library.chosen))
         return cls(store, library, settings, as_of, selection[:16], stable_hash(content, how)[:16])
 
     @property
@@ -164,14 +166,40 @@ class SweepJob:
         """The events of these subjects with all readings, in order."""
         return events_of(self.chunk_job(copies), self.store, chunk)
 
+    def compare(
+        self, saved: Sequence[Detection], detections: Sequence[Detection], programs: Sequence[Program]
+    ) -> list[tuple[str, SweptDetection]]:
+        """Each change, see `changes.compare`; several selections of patterns may sweep one store.
+
+        What one of them has shown stays shown where the pattern is a part here. What was only a part so far
+        is new where the pattern is chosen, and withdrawn in silence where it does not stand any more.
+        """
+        changes = list(compare(saved, detections, programs, self.store.purged_before()))
+        parts = {program.name for program in self.programs if not self.library.is_chosen(program)}
+        known = {item.id for item in saved}
+        hidden = self.store.parts_among(known)
+        current = {item.id: item for item in (*saved, *detections, *(item for _, item in changes))}
+        shown_now = {
+            name for name in hidden if current[name].state in STANDING and current[name].pattern not in parts
+        }
+
+        rows = [("new", SweptDetection(item)) for name, item in current.items() if name in shown_now]
+        for change, item in changes:
+            if item.id not in shown_now:
+                part = item.id in hidden if item.id in known else item.pattern in parts
+                rows.append((change, SweptDetection(item, part=part)))
+        return rows
+
     def save(
-        self, changes: Sequence[tuple[str, Detection]], swept: Sequence[Swept], lock: Held, at: datetime
+        self,
+        changes: Sequence[tuple[str, SweptDetection]],
+        swept: Sequence[Swept],
+        lock: Held,
+        at: datetime,
     ) -> None:
         """Write in one commit, if the lock is still ours."""
-        chosen = {program.name for program in self.programs if self.library.is_chosen(program)}
-        rows = [(change, SweptDetection(item, part=item.pattern not in chosen)) for change, item in changes]
         self.store.save_sweep(
-            self.selection, self.versions, self.as_of, detections=rows, swept=swept, lock=lock, at=at
+            self.selection, self.versions, self.as_of, detections=changes, swept=swept, lock=lock, at=at
         )
 
 
@@ -264,7 +292,7 @@ def _sweep(
         saved = store.detections(
             subjects=[item.who for item in chunk], patterns=[program.name for program in alone]
         )
-        changes = list(compare(saved, found.detections, alone, store.purged_before()))
+        changes = job.compare(saved, found.detections, alone)
         swept = [Swept(item.who, item.changed, found.due.get(item.who)) for item in chunk]
         job.save(changes, swept, lock, clock())
         done, events = done + len(chunk), events + found.events

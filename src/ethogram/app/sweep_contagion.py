@@ -16,7 +16,6 @@ from ..models import Detection, micros
 from ..models.detection import STANDING
 from ..store.records import Held, Who
 from ..store.windows import Period, meetings
-from .changes import compare
 
 if TYPE_CHECKING:
     from .sweep import SweepJob
@@ -65,10 +64,10 @@ def sweep_contagion(
             else:
                 detections = combine(program, parts)
             before = [item for item in saved if whose is None or item.subject in whose]
-            if changes := list(compare(before, detections, [program], store.purged_before())):
+            if changes := job.compare(before, detections, [program]):
                 job.save(changes, (), lock, clock())
                 if names is not None:
-                    names = names | {item.subject for _, item in changes}
+                    names = names | {item.detection.subject for _, item in changes}
             detections += [
                 item
                 for item in saved

@@ -57,6 +57,17 @@ class Detections(RowStore):
             ]
         return sorted(detections, key=lambda item: item.order)
 
+    def parts_among(self, ids: Iterable[str]) -> set[str]:
+        """Those of some detections, by id, whose patterns only combinations needed so far."""
+        with self.snapshot() as view:
+            return {
+                name
+                for piece in in_pieces(sorted(set(ids)))
+                for (name,) in view.rows(
+                    "detections", [("id", "in", list(piece)), ("part", "=", 1)], columns=("id",)
+                )
+            }
+
     def find_detections(
         self,
         *,

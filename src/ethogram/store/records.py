@@ -145,7 +145,7 @@ class SharedRow(NamedTuple):
 
 
 class SweptDetection(NamedTuple):
-    """A detection of a sweep. `part`: only a combination needs its pattern."""
+    """A detection of a sweep. `part`: only combinations needed its pattern so far, nobody chose it."""
 
     detection: Detection
     part: bool = False

@@ -143,7 +143,7 @@ class Follower:
     def _changes(self, found: Sequence[Detection]) -> list[tuple[str, Detection]]:
         before = dict(self._told)
         if self._store is not None:
-            stored = self._store.detections(ids={item.id for item in found} | set(before))
+            stored = self._store.detections(ids={item.id for item in found} | set(before), parts=False)
             before |= {item.id: item for item in stored}
         return list(compare(before.values(), found, self._library.programs, self._lost_before))
 
