@@ -301,6 +301,9 @@ def test_what_the_service_wrote_is_not_called_known(folder, capsys):
         ["store", "subject", ANN, "--store", "usage.db"],
         ["analyze", "--store", "usage.db"],
         ["usage", "cohort", "--from", "usage.db"],
+        ["serve", "--port", "0", "--store", "usage.db"],
+        ["proxy", "--port", "0", "--upstream", "http://localhost:9", "--store", "usage.db"],
+        ["keys", "new", "kim", "--store", "usage.db"],
     ],
     ids=lambda one: one[0],
 )

@@ -323,8 +323,8 @@ def test_a_probe_that_waits_believes_a_request_that_failed(tmp_path: Path) -> No
 
 def test_a_lock_that_could_not_be_given_back_is_free(store: Store, tmp_path: Path) -> None:
     held = store.lock("sweep", NOON)
-    with locked(tmp_path / "outbox.db"), pytest.raises(StoreFailed):
-        store.unlock(held)
+    with locked(tmp_path / "outbox.db"):
+        store.unlock(held)  # what was done under it has not failed
     store.unlock(store.lock("sweep", NOON))
     taken = store.lock("sweep", NOON)
     with pytest.raises(BadUsage, match="at work"):

@@ -39,6 +39,23 @@ def records(capsys: pytest.CaptureFixture[str]) -> list[dict[str, Any]]:
     return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
 
 
+def test_events_may_come_after_people_under_the_key_of_the_store_alone(
+    path: Path, key: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    monkeypatch.setenv("ETHOGRAM_USAGE_KEY_FILE", str(key))
+    with UsageTracker(path, clock=lambda: NOW) as tracker:
+        tracker.record(WHO, BEGIN, 10)
+    write_keys(tmp_path / "other.key", new_keys())
+    events = write_events(tmp_path / "e.jsonl", turns(WHO, [0.1] * 3, [1, 2, 3]))
+    add = ["store", "import", str(events), "--store", str(path)]
+    assert main(add) == 2
+    assert main([*add, "--pseudonyms", str(tmp_path / "other.key")]) == 2
+    assert main([*add, "--pseudonyms", str(key)]) == 0
+    capsys.readouterr()
+    with UsageTracker(path) as tracker, open_store(str(path)) as store:
+        assert [row.name for row in store.subjects()] == [tracker.name(WHO)]
+
+
 def test_a_person_has_one_name_in_it_and_that_tells_nothing(both: Path):
     with UsageTracker(both) as tracker, open_store(str(both)) as store:
         assert {row.name for row in store.subjects()} == {tracker.name(who) for who in PEOPLE}

@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 from typing import Annotated
 
 from ..errors import BadUsage, MissingExtra
-from ..store import open_store
+from ..store import open_event_store, open_store
 from . import options as o
 from .output import emit, write_json, write_line
 from .scoring import Budget
@@ -108,7 +108,7 @@ def new(
     """Make an API key, and print it once."""
     from ..service.keys import new_key
 
-    with open_store(store, create=True) as opened:
+    with open_event_store(store) as opened:
         key, secret = new_key(opened, name, role, o.now(), rate=rate)
     if as_json:
         write_json({**key.to_dict(), "key": secret})

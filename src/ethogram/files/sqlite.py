@@ -221,13 +221,35 @@ def run_steps(raw: sqlite3.Connection, steps: Sequence[str]) -> None:
             raw.execute(statement)
 
 
+def checkpoint(raw: sqlite3.Connection, mode: str) -> bool:
+    """Write commits from the log into the file; False where readers or a full disk prevent it.
+
+    SQLite syncs the log first, so the commits survive there, and a later checkpoint writes them.
+    """
+    try:
+        return not _pragma(raw, f"wal_checkpoint({mode})")
+    except sqlite3.Error as error:
+        if error_code(error) != sqlite3.SQLITE_FULL:
+            raise
+        return False
+
+
 def scrub(raw: sqlite3.Connection) -> bool:
-    """Rewrite the file and empty the log, so that no removed row is left; False while others read."""
+    """Rewrite the file and empty the log, so that no removed row is left.
+
+    False while others read or write, or where the disk is too full for it: copies may be left then.
+    """
     busy = _pragma(raw, "busy_timeout")
-    raw.execute("VACUUM")
+    try:
+        raw.execute("VACUUM")
+    except sqlite3.Error as error:
+        # What was removed is committed before: an error would say that nothing was changed.
+        if error_code(error) not in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_BUSY):
+            raise
+        return False
     raw.execute(f"PRAGMA busy_timeout = {PATIENCE}")
     try:
-        return any(not _pragma(raw, "wal_checkpoint(TRUNCATE)") for _ in range(TRIES))
+        return any(checkpoint(raw, "TRUNCATE") for _ in range(TRIES))
     finally:
         raw.execute(f"PRAGMA busy_timeout = {busy}")
 

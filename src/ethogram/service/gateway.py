@@ -18,7 +18,7 @@ from ..errors import BadUsage
 from ..ingest.values import as_dict
 from ..models.slotted import dataclass
 from ..remote.address import check_address
-from ..store import open_store
+from ..store import open_event_store
 from ..store.records import PROXY, TALKS, Added, Store
 from .chat_states import ChatTurn
 from .chats import LONGEST_ID, Chats, Place
@@ -81,7 +81,7 @@ class Gateway:
         self._options, serve = options, options.serve
         # A client's own paths begin with /v1, whether or not the address of the upstream ends with it.
         self._upstream = Upstream(address.removesuffix("/v1"))
-        self._store: Store | None = open_store(serve.store, create=True) if options.keeps else None
+        self._store: Store | None = open_event_store(serve.store) if options.keeps else None
         self._keys = None if self._store is None else KeyRing(self._store)
         if not serve.is_local and (self._keys is None or self._keys.is_empty):
             raise BadUsage(

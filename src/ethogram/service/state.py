@@ -15,7 +15,7 @@ from ..config import Settings
 from ..config.settings import METRICS
 from ..errors import StoreFailed
 from ..patterns.library import Library
-from ..store import open_store
+from ..store import open_event_store
 from ..store.records import Added, Change, Who
 from ..store.windows import Contacts
 from .audit import note_action
@@ -38,7 +38,7 @@ class Service:
 
     def __init__(self, options: ServeOptions) -> None:
         self.options = options
-        self.store = open_store(options.store, create=True)
+        self.store = open_event_store(options.store)
         self.keys = KeyRing(self.store)
         options.check(has_keys=not self.keys.is_empty)
         self.library: Library = load_library(options.patterns or None, options.settings)

@@ -52,10 +52,18 @@ def open_store(url: str, *, create: bool = False) -> Store:
     else:
         cls = registry.stores.get(kind)
     opened = cast(Store, cls(url, create=create))
-    if not create:
-        try:
-            opened.check_events()
-        except BaseException:
-            opened.close()
-            raise
+    return opened if create else _checked(opened)
+
+
+def open_event_store(url: str) -> Store:
+    """Open a store or make one, for events. BadUsage where it has people of a usage tracker alone."""
+    return _checked(open_store(url, create=True))
+
+
+def _checked(opened: Store) -> Store:
+    try:
+        opened.check_events()
+    except BaseException:
+        opened.close()
+        raise
     return opened

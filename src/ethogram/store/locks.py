@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import secrets
+from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from ..errors import BadUsage
+from ..errors import BadUsage, StoreFailed
 from ..models import format_time, micros, moment
 from .kinds import KINDS
 from .records import Held, Locked
@@ -43,11 +44,16 @@ class Locks(RowStore):
         return held
 
     def unlock(self, held: Held) -> None:
-        """Release a lock, if it is still ours."""
+        """Release a lock, if it is still ours.
+
+        Where its row cannot be removed, as on a full disk, this process takes the lock again, and others do
+        once this process has ended: what was done under the lock is stored and has not failed.
+        """
         self.release(held.name)
         _released.add(held.token)
-        self.delete("locks", [("name", "=", held.name), ("token", "=", held.token)])
-        _released.discard(held.token)
+        with suppress(StoreFailed):
+            self.delete("locks", [("name", "=", held.name), ("token", "=", held.token)])
+            _released.discard(held.token)
 
     def claim(self, name: str, row: Any, now_us: int) -> bool:
         """Whether a lock is free, or its holder (a row of `locks`) gone; where it is, it is ours."""

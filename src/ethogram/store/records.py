@@ -234,7 +234,7 @@ class Purged(Record):
     events: Count
     detections: Count
     clean: bool
-    """False: another program keeps copies in its files still."""
+    """False: another program, or a full disk, kept copies from going; the next purge removes them."""
     states: Count = 0
     mentions: Mapping[str, Count] = field(default_factory=dict)
     """Rows of others that have the id of the subject, or had it before, by kind."""

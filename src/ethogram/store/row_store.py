@@ -139,7 +139,7 @@ class RowStore(Reader):
         """Make commits survive a loss of power, where they do not already; others may write meanwhile."""
 
     def scrub(self) -> bool:
-        """Leave no copy of removed rows behind; False where another program prevents it for now."""
+        """Leave no copy of removed rows behind; False where another program or a full disk prevents it."""
         return True
 
     def check_integrity(self) -> None:

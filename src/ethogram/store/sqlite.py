@@ -127,13 +127,13 @@ class SQLiteStore(SqlStore):
         return [place for place, event in enumerate(events) if known[event[1], event[3]] != event[0]]
 
     def settle(self) -> None:
-        """Write commits from the -wal into the file and to the disk, as far as readers allow."""
+        """Bring commits to the disk, and from the -wal into the file as far as readers and its room allow."""
         with self._outside() as raw:
-            raw.execute("PRAGMA wal_checkpoint(PASSIVE)")
+            sqlite.checkpoint(raw, "PASSIVE")
             raw.execute("PRAGMA shrink_memory")
 
     def scrub(self) -> bool:
-        """Rewrite the file so that no removed row is left; False where another program prevents it."""
+        """Rewrite the file so that no removed row is left; False where others or a full disk prevent it."""
         with self._outside() as raw:
             return sqlite.scrub(raw)
 
@@ -186,9 +186,9 @@ class PrivateSQLiteStore(SQLiteStore):
         self._appended = 0
 
     def settle(self) -> None:
-        """Empty the log, in which what was overwritten still stands."""
+        """Empty the log, in which what was overwritten still stands, as far as readers and the disk allow."""
         with self._outside() as raw:
-            raw.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            sqlite.checkpoint(raw, "TRUNCATE")
 
     def scrub(self) -> bool:
         return self.in_memory or super().scrub()

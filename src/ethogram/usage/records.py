@@ -147,7 +147,7 @@ class UsageKey(RecordStruct):
 class UsagePurge(RecordStruct):
     """What was removed of people's use.
 
-    `clean` is false where another program kept old pages from going.
+    `clean` is false where another program or a full disk kept old pages from going.
     """
 
     RECORD = "usage_purge"

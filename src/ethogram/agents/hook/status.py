@@ -433,7 +433,7 @@ def load_messages() -> tuple[list[dict[str, Any]], int]:
 
 @dataclass(frozen=True, slots=True)
 class PurgedRuns:
-    """How much was removed. `clean` is False if another program still holds old pages."""
+    """How much was removed. `clean` is False if another program, or a full disk, kept old pages."""
 
     runs: int = 0
     interventions: int = 0
