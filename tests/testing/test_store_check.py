@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -35,10 +36,27 @@ def test_a_toy_keeps_the_contract(dict_stores):
     check_store(f"dict://{secrets.token_hex(4)}")
 
 
+def test_a_store_without_isolation_says_so(faulty, monkeypatch):
+    monkeypatch.setattr(faulty, "fault", "live snapshots")
+    monkeypatch.setattr(faulty, "has_snapshots", False)
+    check_store(f"dict://{secrets.token_hex(4)}")
+
+
 class Faulty(DictStore):
     """A toy with faults that are switched on."""
 
     fault = ""
+
+    def __init__(self, url: str, *, create: bool = False) -> None:
+        super().__init__(url, create=create or self.fault == "always made")
+
+    @contextmanager
+    def snapshot(self) -> Iterator[Any]:
+        if self.fault == "live snapshots":
+            yield self
+            return
+        with super().snapshot() as view:
+            yield view
 
     def transact(self, work: Any) -> Any:
         return work() if self.fault == "no transactions" else super().transact(work)
@@ -46,6 +64,8 @@ class Faulty(DictStore):
     def rows(self, kind: str, where: Any = (), **how: Any) -> Iterator[Any]:
         if self.fault == "no limit":
             how["limit"] = None
+        if self.fault == "0 is all":
+            how["limit"] = how.get("limit") or None
         if self.fault == "no order":
             how["order"] = ()
         if self.fault == "conditions apart":
@@ -79,6 +99,10 @@ def faulty(dict_stores: None, monkeypatch: pytest.MonkeyPatch) -> Any:
 @pytest.mark.parametrize(
     ("fault", "promise"),
     [
+        ("always made", "a store that is not there is BadUsage without create=True"),
+        ("live snapshots", "a snapshot sees nothing that another thread writes meanwhile"),
+        ("no lock", "nobody else writes during a transaction"),
+        ("0 is all", "limit 0 and offset 0 give a page"),
         ("no transactions", "a transaction that fails changes nothing"),
         ("no limit", "give a page"),
         ("no order", "ordered by code points"),
@@ -90,5 +114,7 @@ def faulty(dict_stores: None, monkeypatch: pytest.MonkeyPatch) -> Any:
 )
 def test_a_faulty_store_is_found_out(fault, promise, faulty, monkeypatch):
     monkeypatch.setattr(faulty, "fault", fault)
+    if fault == "no lock":
+        monkeypatch.setattr(dict_store, "WRITING", nullcontext())
     with pytest.raises(AssertionError, match=promise):
         check_store(f"dict://{secrets.token_hex(4)}")

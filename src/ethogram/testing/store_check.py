@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from operator import eq, ge, gt, le, lt, ne
 from typing import Any
 
+from ..errors import BadUsage
 from ..models import Event, Reading
 from ..store import Store, open_store
 from ..store.kinds import KINDS, Row
 from ..store.moving import VERSION
 from ..store.records import COUNTED
-from ..store.row_store import Condition, Where
+from ..store.row_store import Condition, Reader, Where
 
+WAIT_SECONDS = 0.3
+"""Seconds that another thread gets to do what it must not do yet."""
+THREAD_SECONDS = 60.0
+"""Seconds in which another thread must be able to write, once it may."""
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 WORDS = ("Zoe", "ann", "ann-2", "it's 100% {a}_b:c \\", "\u00e9t\u00e9", "\U0001f600", "")
 """Texts in the order of code points, but for the last."""
@@ -35,21 +41,34 @@ def check_store(url: str) -> None:
 
     The store is registered (`@store("name")`), so that `open_store` makes it.
     """
+    _check_missing(url)
     with open_store(url, create=True) as store:
         if any(store.count(kind) for kind in COUNTED):
             raise AssertionError(f"a new store is empty; there is something in {store.url}")
         address = store.address
         for check in (
-            _check_rows, _check_transactions, _check_conditions, _check_orders, _check_groups, _check_append,
-            _check_numbers_and_names, _check_rules,
+            _check_rows, _check_transactions, _check_snapshots, _check_threads, _check_conditions,
+            _check_orders, _check_groups, _check_append, _check_numbers_and_names, _check_rules,
         ):  # fmt: skip
             check(store)
             _clear(store)
         store.write("notes", [("kept", "key", 1, "{}")])
         store.settle()
     with open_store(address) as again:
-        _equal(list(again.rows("notes")), [("kept", "key", 1, "{}")], "its address opens it again")
+        _gives(again, [("kept", "key", 1, "{}")], "its address opens it again", "rows", "notes")
         again.delete("notes")
+
+
+def _check_missing(url: str) -> None:
+    """Where there is no store, none is made without `create`."""
+    try:
+        with open_store(url) as store:
+            where = store.url
+    except BadUsage:
+        return
+    raise AssertionError(
+        f"a store that is not there is BadUsage without create=True: {where} opened; is there one already?"
+    )
 
 
 def _check_rows(store: Store) -> None:
@@ -99,6 +118,38 @@ def _check_transactions(store: Store) -> None:
     _equal(store.count("notes"), 2, "whoever reads is in nobody's way")
 
 
+def _check_snapshots(store: Store) -> None:
+    """A snapshot is of one moment, whatever others write."""
+    store.write("notes", [("a", "x", 1, "{}")])
+    with store.snapshot() as view:
+        _gives(view, 1, "a snapshot reads", "count", "notes")
+        other = _Thread(lambda: store.write("notes", [("a", "y", 2, "{}")]))
+        other.join(WAIT_SECONDS)
+        if store.has_snapshots:
+            promise = "a snapshot sees nothing that another thread writes meanwhile"
+            _gives(view, [("a", "x", 1, "{}")], promise, "rows", "notes")
+    other.finish("a thread writes, at the latest when the snapshot of another ends")
+    _gives(store, 2, "what another thread writes during a snapshot is stored", "count", "notes")
+
+
+def _check_threads(store: Store) -> None:
+    """Any thread may call a store, and only one writes at a time."""
+    others: list[_Thread] = []
+
+    def work() -> bool:
+        store.write("notes", [("a", "x", 1, "{}")])
+        if not others:  # a store may call it again
+            others.append(_Thread(lambda: store.write("notes", [("a", "y", 2, "{}")])))
+        others[0].join(WAIT_SECONDS)
+        return others[0].is_alive()
+
+    if not store.transact(work):
+        others[0].finish("any thread may call a store")
+        raise AssertionError("nobody else writes during a transaction: another thread's write() returned")
+    others[0].finish("a thread writes once the transaction of another has ended")
+    _gives(store, 2, "what two threads write is stored", "count", "notes")
+
+
 def _check_conditions(store: Store) -> None:
     """Conditions select the rows that meet them all."""
     rows = [
@@ -134,7 +185,7 @@ def _check_orders(store: Store) -> None:
     _equal(list(store.rows("looks", order=("who",))), by_word, "texts are ordered by code points")
     _equal(list(store.rows("looks", order=("-who",))), by_word[::-1], "an order is turned round by -")
     ordered = sorted(rows, key=lambda row: (-row[1], row[0]))
-    for limit, offset in ((3, 0), (2, 2), (50, 5), (1, 7), (None, 2)):
+    for limit, offset in ((3, 0), (0, 0), (2, 2), (50, 5), (1, 7), (None, 2)):
         end = None if limit is None else offset + limit
         page = list(store.rows("looks", order=("-at_us", "key"), limit=limit, offset=offset))
         _equal(page, ordered[offset:end], f"limit {limit} and offset {offset} give a page")
@@ -290,6 +341,30 @@ def _own(kind: str) -> Where:
 # --- what is expected ------------------------------------------------------------------------
 
 
+class _Thread(threading.Thread):
+    """Work that another thread does, from now on."""
+
+    def __init__(self, work: Callable[[], object]) -> None:
+        super().__init__(daemon=True)
+        self._work = work
+        self._error: BaseException | None = None
+        self.start()
+
+    def run(self) -> None:
+        try:
+            self._work()
+        except BaseException as error:
+            self._error = error
+
+    def finish(self, promise: str) -> None:
+        """Wait for the end; AssertionError where there is none, or an error."""
+        self.join(THREAD_SECONDS)
+        if self.is_alive():
+            raise AssertionError(f"{promise}: it still waits after {THREAD_SECONDS:.0f} seconds")
+        if self._error is not None:
+            raise AssertionError(f"{promise}: it raised {self._error!r:.500}") from self._error
+
+
 class _Stop(Exception):
     """Ends a transaction."""
 
@@ -336,3 +411,11 @@ def _meets(values: dict[str, Any], condition: Condition) -> bool:
 def _equal(found: object, expected: object, promise: str) -> None:
     if found != expected:
         raise AssertionError(f"{promise}: found {found!r:.500}, expected {expected!r:.500}")
+
+
+def _gives(reader: Reader, expected: object, promise: str, method: str, *args: Any, **how: Any) -> None:
+    """Compare what a call returns; AssertionError names the call."""
+    result = getattr(reader, method)(*args, **how)
+    values = [f"{value!r:.200}" for value in args] + [f"{name}={value!r:.200}" for name, value in how.items()]
+    found = list(result) if isinstance(expected, list) else result
+    _equal(found, expected, f"{promise}: {method}({', '.join(values)})")
