@@ -70,7 +70,8 @@ class Faulty(DictStore):
             how["order"] = ()
         if self.fault == "conditions apart":
             where = where[1:]
-        return super().rows(kind, where, **how)
+        rows = super().rows(kind, where, **how)
+        return map(list, rows) if self.fault == "rows as lists" else rows
 
     def groups(self, kind: str, by: Any, where: Any = (), **how: Any) -> Iterator[Any]:
         return super().groups(kind, by, () if self.fault == "groups of all" else where, **how)
@@ -90,6 +91,24 @@ class Faulty(DictStore):
         return super().delete(kind, where)
 
 
+PAGE = "limit and offset give a page: rows('looks', order=('-at_us', 'key'), limit=0, offset=0)"
+
+
+@pytest.mark.parametrize(
+    ("fault", "message"),
+    [
+        # Of the numbers 0 to 6, 1 is the first with the highest at_us: -1 % 3.
+        ("0 is all", f"{PAGE}: found 7 items, expected 0; the first that should not be there is (1, 2, "),
+        ("rows as lists", "a row is a tuple, not a list: rows('meta') gave ['name 0', 10]"),
+    ],
+)
+def test_a_message_names_the_call_and_the_first_difference(fault, message, faulty, monkeypatch):
+    monkeypatch.setattr(faulty, "fault", fault)
+    with pytest.raises(AssertionError) as caught:
+        check_store(f"dict://{secrets.token_hex(4)}")
+    assert str(caught.value).startswith(message)
+
+
 @pytest.fixture
 def faulty(dict_stores: None, monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.setitem(registry.stores._items, "dict", Faulty)
@@ -102,12 +121,12 @@ def faulty(dict_stores: None, monkeypatch: pytest.MonkeyPatch) -> Any:
         ("always made", "a store that is not there is BadUsage without create=True"),
         ("live snapshots", "a snapshot sees nothing that another thread writes meanwhile"),
         ("no lock", "nobody else writes during a transaction"),
-        ("0 is all", "limit 0 and offset 0 give a page"),
+        ("0 is all", "give a page"),
         ("no transactions", "a transaction that fails changes nothing"),
         ("no limit", "give a page"),
         ("no order", "ordered by code points"),
         ("conditions apart", "are found by their key"),
-        ("groups of all", "groups by"),
+        ("groups of all", "groups are distinct values"),
         ("twice", "append returns"),
         ("readings stay", "readings go with their events"),
     ],
