@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from threading import RLock
+from threading import RLock, local
 from typing import Any, TypeVar
 
 from ethogram.errors import BadUsage
@@ -17,6 +17,8 @@ T = TypeVar("T")
 Tables = dict[str, dict[tuple[Any, ...], Row]]
 MEMORY: dict[str, Tables] = {}
 """The tables of each address, for as long as the process lives."""
+WRITING = RLock()
+"""Held by who writes."""
 
 
 class DictReader(Reader):
@@ -74,30 +76,30 @@ class DictStore(DictReader, Store):
     def __init__(self, url: str, *, create: bool = False) -> None:
         if url not in MEMORY and not create:
             raise BadUsage(f"there is no store at {url}")
+        MEMORY.setdefault(url, {kind: {} for kind in KINDS})
         self.url = self.address = url
-        self._lock, self._depth = RLock(), 0
+        self._thread = local()
 
     @property
     def tables(self) -> Tables:  # type: ignore[override]
-        return MEMORY.setdefault(self.url, {kind: {} for kind in KINDS})
+        """What is stored, and in a transaction its draft; what is stored is replaced as a whole."""
+        return getattr(self._thread, "draft", None) or MEMORY[self.url]
 
     def transact(self, work: Callable[[], T]) -> T:
-        with self._lock:
-            before = None if self._depth else {kind: dict(rows) for kind, rows in self.tables.items()}
-            self._depth += 1
+        if getattr(self._thread, "draft", None):
+            return work()
+        with WRITING:
+            draft = self._thread.draft = {kind: dict(rows) for kind, rows in self.tables.items()}
             try:
-                return work()
-            except BaseException:
-                if before is not None:
-                    MEMORY[self.url] = before
-                raise
+                result = work()
             finally:
-                self._depth -= 1
+                self._thread.draft = None
+            MEMORY[self.url] = draft
+            return result
 
     @contextmanager
     def snapshot(self) -> Iterator[Reader]:
-        with self._lock:
-            yield DictReader({kind: dict(rows) for kind, rows in self.tables.items()})
+        yield DictReader(self.tables)
 
     def write(self, kind: str, rows: Iterable[Row]) -> None:
         names, key = KINDS[kind].names, KINDS[kind].key
@@ -109,10 +111,13 @@ class DictStore(DictReader, Store):
         self.transact(work)
 
     def append(self, events: Sequence[Row]) -> list[int]:
-        known = {(row[1], row[3]) for row in self.tables["events"].values()}
-        here = [place for place, row in enumerate(events) if (row[1], row[3]) in known]
-        self.write("events", [row for place, row in enumerate(events) if place not in here])
-        return here
+        def work() -> list[int]:
+            known = {(row[1], row[3]) for row in self.tables["events"].values()}
+            here = [place for place, row in enumerate(events) if (row[1], row[3]) in known]
+            self.write("events", [row for place, row in enumerate(events) if place not in here])
+            return here
+
+        return self.transact(work)
 
     def delete(self, kind: str, where: Where = ()) -> int:
         names, key = KINDS[kind].names, KINDS[kind].key

@@ -29,6 +29,7 @@ class Neo4jStore(Schema, GraphRows, Store):
     """
 
     version = VERSION
+    has_snapshots = False  # transactions of Neo4j are read-committed
 
     def __init__(self, url: str, *, create: bool = False, labels: Mapping[str, str] | None = None) -> None:
         super().__init__()

@@ -87,6 +87,8 @@ class RowStore(Reader):
     """The version of its tables."""
     max_events: int | None = None
     """Events that one transaction can write at most, where there is a limit."""
+    has_snapshots: bool = True
+    """Whether `snapshot` reads as of one moment; False where the database cannot."""
 
     # --- transactions -----------------------------------------------------------------------
 

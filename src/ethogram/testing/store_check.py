@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
-from operator import eq, ge, gt, le, lt, ne
 from typing import Any
 
+from ..errors import BadUsage
 from ..models import Event, Reading
 from ..store import Store, open_store
 from ..store.kinds import KINDS, Row
-from ..store.moving import VERSION
 from ..store.records import COUNTED
 from ..store.row_store import Condition, Where
+from .store_compare import (
+    OtherThread,
+    Stop,
+    check_call,
+    check_equal,
+    check_rows,
+    expect,
+    meets_all,
+    own_rows,
+    sorted_rows,
+)  # fmt: skip
 
+WAIT_SECONDS = 0.3
+"""Seconds that another thread gets to do what it must not do yet."""
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 WORDS = ("Zoe", "ann", "ann-2", "it's 100% {a}_b:c \\", "\u00e9t\u00e9", "\U0001f600", "")
 """Texts in the order of code points, but for the last."""
@@ -27,7 +37,6 @@ PARENTS = {
     "changes": ("detections",),
 }
 """Kinds whose rows are there before those of a kind."""
-COMPARE: dict[str, Callable[[Any, Any], bool]] = {"<": lt, "<=": le, ">": gt, ">=": ge}
 
 
 def check_store(url: str) -> None:
@@ -35,21 +44,34 @@ def check_store(url: str) -> None:
 
     The store is registered (`@store("name")`), so that `open_store` makes it.
     """
+    _check_missing(url)
     with open_store(url, create=True) as store:
         if any(store.count(kind) for kind in COUNTED):
             raise AssertionError(f"a new store is empty; there is something in {store.url}")
         address = store.address
         for check in (
-            _check_rows, _check_transactions, _check_conditions, _check_orders, _check_groups, _check_append,
-            _check_numbers_and_names, _check_rules,
+            _check_rows, _check_transactions, _check_snapshots, _check_threads, _check_conditions,
+            _check_orders, _check_groups, _check_append, _check_numbers_and_names, _check_rules,
         ):  # fmt: skip
             check(store)
             _clear(store)
         store.write("notes", [("kept", "key", 1, "{}")])
         store.settle()
     with open_store(address) as again:
-        _equal(list(again.rows("notes")), [("kept", "key", 1, "{}")], "its address opens it again")
+        check_call(again, [("kept", "key", 1, "{}")], "its address opens it again", "rows", "notes")
         again.delete("notes")
+
+
+def _check_missing(url: str) -> None:
+    """Where there is no store, none is made without `create`."""
+    try:
+        with open_store(url) as store:
+            where = store.url
+    except BadUsage:
+        return
+    raise AssertionError(
+        f"a store that is not there is BadUsage without create=True: {where} opened; is there one already?"
+    )
 
 
 def _check_rows(store: Store) -> None:
@@ -61,14 +83,14 @@ def _check_rows(store: Store) -> None:
         rows = [_sample(kind, number) for number in range(3)]
         store.write(kind, rows)
         key = KINDS[kind].key
-        _equal(_rows(store, kind), rows, f"{kind} come back as they were")
-        _equal(store.count(kind, _own(kind)), 3, f"{kind} are counted")
+        check_rows(store, rows, f"{kind} come back as they were", kind)
+        check_call(store, 3, f"{kind} are counted", "count", kind, own_rows(kind))
         store.write(kind, rows[1:])
-        _equal(_rows(store, kind), rows, f"{kind} with a known key are replaced")
+        check_rows(store, rows, f"{kind} with a known key are replaced", kind)
         own = [(name, "=", rows[1][KINDS[kind].names.index(name)]) for name in key]
-        _equal(_rows(store, kind, own), rows[1:2], f"{kind} are found by their key")
-        _equal(store.delete(kind, own), 1, f"delete says how many {kind} went")
-        _equal(_rows(store, kind), [rows[0], rows[2]], f"{kind} that are removed are gone, and no others")
+        check_rows(store, rows[1:2], f"{kind} are found by their key", kind, own)
+        check_call(store, 1, f"delete says how many {kind} went", "delete", kind, own)
+        check_rows(store, [rows[0], rows[2]], f"{kind} that are removed are gone, and no others", kind)
         store.write(kind, [])
 
 
@@ -79,24 +101,56 @@ def _check_transactions(store: Store) -> None:
     def work() -> str:
         store.write("notes", [("a", "y", 2, "{}")])
         store.transact(lambda: store.delete("notes", [("key", "=", "x")]))
-        _equal(_rows(store, "notes"), [("a", "y", 2, "{}")], "a transaction reads what it wrote")
+        check_rows(store, [("a", "y", 2, "{}")], "a transaction reads what it wrote", "notes")
         with store.snapshot() as view:
-            _equal(view.count("notes"), 1, "a snapshot inside a transaction sees what that wrote")
+            check_call(view, 1, "a snapshot inside a transaction sees what that wrote", "count", "notes")
         return "done"
 
     def fail() -> None:
         work()
-        raise _Stop
+        raise Stop
 
-    with _expected(_Stop):
+    with expect(Stop):
         store.transact(fail)
-    _equal(_rows(store, "notes"), [("a", "x", 1, "{}")], "a transaction that fails changes nothing")
-    _equal(store.transact(work), "done", "transact returns what its work returns")
-    _equal(_rows(store, "notes"), [("a", "y", 2, "{}")], "a transaction is stored")
+    check_rows(store, [("a", "x", 1, "{}")], "a transaction that fails changes nothing", "notes")
+    check_equal(store.transact(work), "done", "transact returns what its work returns")
+    check_rows(store, [("a", "y", 2, "{}")], "a transaction is stored", "notes")
     reading = store.rows("notes")
     next(reading)
     store.write("notes", [("a", "z", 3, "{}")])
-    _equal(store.count("notes"), 2, "whoever reads is in nobody's way")
+    check_call(store, 2, "whoever reads is in nobody's way", "count", "notes")
+
+
+def _check_snapshots(store: Store) -> None:
+    """A snapshot is of one moment, whatever others write."""
+    store.write("notes", [("a", "x", 1, "{}")])
+    with store.snapshot() as view:
+        check_call(view, 1, "a snapshot reads", "count", "notes")
+        other = OtherThread(lambda: store.write("notes", [("a", "y", 2, "{}")]))
+        other.join(WAIT_SECONDS)
+        if store.has_snapshots:
+            promise = "a snapshot sees nothing that another thread writes meanwhile"
+            check_call(view, [("a", "x", 1, "{}")], promise, "rows", "notes")
+    other.finish("a thread writes, at the latest when the snapshot of another ends")
+    check_call(store, 2, "what another thread writes during a snapshot is stored", "count", "notes")
+
+
+def _check_threads(store: Store) -> None:
+    """Any thread may call a store, and only one writes at a time."""
+    others: list[OtherThread] = []
+
+    def work() -> bool:
+        store.write("notes", [("a", "x", 1, "{}")])
+        if not others:  # a store may call it again
+            others.append(OtherThread(lambda: store.write("notes", [("a", "y", 2, "{}")])))
+        others[0].join(WAIT_SECONDS)
+        return others[0].is_alive()
+
+    if not store.transact(work):
+        others[0].finish("any thread may call a store")
+        raise AssertionError("nobody else writes during a transaction: another thread's write() returned")
+    others[0].finish("a thread writes once the transaction of another has ended")
+    check_call(store, 2, "what two threads write is stored", "count", "notes")
 
 
 def _check_conditions(store: Store) -> None:
@@ -117,13 +171,17 @@ def _check_conditions(store: Store) -> None:
         wheres.append([("at_us", "in", [at, 77]), ("person", "!=", "ann"), ("person", ">=", "a")])
     wheres += [[("key", "in", list(range(3, 10_000)))], [("key", "in", [])], [("why", "contains", "\u00e9")]]
     for where in wheres:
-        expected = [row for row in rows if _holds("looks", row, where)]
-        _equal(_rows(store, "looks", where), expected, f"the conditions {where!r:.200} select")
-        _equal(store.count("looks", where), len(expected), f"the conditions {where!r:.200} count")
+        expected = [row for row in rows if meets_all("looks", row, where)]
+        check_rows(store, expected, "the rows that meet all conditions are read", "looks", where)
+        check_call(
+            store, len(expected), "the rows that meet all conditions are counted", "count", "looks", where
+        )
     where = wheres[-3]
-    expected = [row for row in rows if _holds("looks", row, where)]
-    _equal(store.delete("looks", where), len(expected), "delete takes the rows that meet the conditions")
-    _equal(_rows(store, "looks"), [row for row in rows if row not in expected], "delete leaves the others")
+    expected = [row for row in rows if meets_all("looks", row, where)]
+    check_call(
+        store, len(expected), "delete takes the rows that meet the conditions", "delete", "looks", where
+    )
+    check_rows(store, [row for row in rows if row not in expected], "delete leaves the others", "looks")
 
 
 def _check_orders(store: Store) -> None:
@@ -131,15 +189,16 @@ def _check_orders(store: Store) -> None:
     rows = [(number, -number % 3, "what", None, word, "") for number, word in enumerate(WORDS)]
     store.write("looks", rows)
     by_word = [*rows[6:], *rows[:6]]
-    _equal(list(store.rows("looks", order=("who",))), by_word, "texts are ordered by code points")
-    _equal(list(store.rows("looks", order=("-who",))), by_word[::-1], "an order is turned round by -")
+    check_call(store, by_word, "texts are ordered by code points", "rows", "looks", order=("who",))
+    check_call(store, by_word[::-1], "an order is turned round by -", "rows", "looks", order=("-who",))
     ordered = sorted(rows, key=lambda row: (-row[1], row[0]))
-    for limit, offset in ((3, 0), (2, 2), (50, 5), (1, 7), (None, 2)):
+    for limit, offset in ((3, 0), (0, 0), (2, 2), (50, 5), (1, 7), (None, 2)):
         end = None if limit is None else offset + limit
-        page = list(store.rows("looks", order=("-at_us", "key"), limit=limit, offset=offset))
-        _equal(page, ordered[offset:end], f"limit {limit} and offset {offset} give a page")
-    pairs = [tuple(row) for row in store.rows("looks", columns=("who", "key"), order=("key",))]
-    _equal(pairs, [(row[4], row[0]) for row in rows], "columns come as they are asked for")
+        how: dict[str, Any] = {"order": ("-at_us", "key"), "limit": limit, "offset": offset}
+        check_call(store, ordered[offset:end], "limit and offset give a page", "rows", "looks", **how)
+    pairs = [(row[4], row[0]) for row in rows]
+    how = {"columns": ("who", "key"), "order": ("key",)}
+    check_call(store, pairs, "columns come as they are asked for", "rows", "looks", **how)
 
 
 def _check_groups(store: Store) -> None:
@@ -152,31 +211,39 @@ def _check_groups(store: Store) -> None:
     }
     for by, expected in groups.items():
         where: Where = [(by[0], "!=", None)]
-        found = store.groups("events", by, where, low="at_us", high="at_us")
-        _equal([tuple(row) for row in found], expected, f"groups by {by}")
-        _equal(store.count("events", where, by=by), len(expected), f"distinct values of {by} are counted")
-    newest = store.groups("events", ("subject",), high="at_us", order=("-high",), limit=1)
-    _equal([tuple(row) for row in newest], [("bo", 1, None, 9)], "groups are ordered, limited")
-    most = store.groups("events", ("subject",), order=("-count",))
-    _equal([tuple(row) for row in most], [("ann", 4, None, None), ("bo", 1, None, None)], "groups by count")
-    _equal(list(store.groups("looks", ("what",))), [], "no rows have no groups")
+        how = {"low": "at_us", "high": "at_us"}
+        check_call(store, expected, "groups are distinct values", "groups", "events", by, where, **how)
+        check_call(store, len(expected), "distinct values are counted", "count", "events", where, by=by)
+    newest: dict[str, Any] = {"high": "at_us", "order": ("-high",), "limit": 1}
+    promise = "groups are ordered and limited"
+    check_call(store, [("bo", 1, None, 9)], promise, "groups", "events", ("subject",), **newest)
+    most = [("ann", 4, None, None), ("bo", 1, None, None)]
+    check_call(store, most, "groups by count", "groups", "events", ("subject",), order=("-count",))
+    check_call(store, [], "limit 0 gives no groups", "groups", "events", ("subject",), limit=0)
+    check_call(store, [], "no rows have no groups", "groups", "looks", ("what",))
 
 
 def _check_append(store: Store) -> None:
     """New events are added, known ones named, and readings go with their events."""
     _write_events(store)
     again = [_event(11, "s", "ann", "e1", 0), _event(12, "t", "ann", "e1", 0), _event(13, "s", "bo", "e9", 4)]
-    _equal(store.append(again), [0], "append returns the places of events whose source has the id")
-    _equal([row[0] for row in _rows(store, "events")], [1, 2, 3, 4, 5, 12, 13], "append adds the others")
-    _equal(store.append([]), [], "append of nothing adds nothing")
+    check_call(store, [0], "append returns the places of events whose source has the id", "append", again)
+    check_equal(
+        [row[0] for row in sorted_rows(store, "events")], [1, 2, 3, 4, 5, 12, 13], "append adds the others"
+    )
+    check_call(store, [], "append of nothing adds nothing", "append", [])
     store.write("readings", [(1, "risk", 0.5, None, "m@1", None), (2, "topic", None, "x", "m@1", 4)])
     where: Where = [("source", "=", "s"), ("subject", "in", ["ann", "nobody"]), ("at_us", "<=", 3)]
-    _equal([row[0] for row in _rows(store, "events", where)], [1, 2], "events are found by subject and time")
-    _equal(store.delete("events", where), 2, "delete says how many events went")
-    _equal(store.count("readings"), 0, "readings go with their events")
+    check_equal(
+        [row[0] for row in sorted_rows(store, "events", where)],
+        [1, 2],
+        "events are found by subject and time",
+    )
+    check_call(store, 2, "delete says how many events went", "delete", "events", where)
+    check_call(store, 0, "readings go with their events", "count", "readings")
     replaced = (*_event(5, "t", "ann", "new id", 7)[:9], "bo", *_event(5, "t", "ann", "new id", 7)[10:])
     store.write("events", [replaced])
-    _equal(_rows(store, "events", [("key", "=", 5)]), [replaced], "write replaces an event by its number")
+    check_rows(store, [replaced], "write replaces an event by its number", "events", [("key", "=", 5)])
 
 
 def _check_numbers_and_names(store: Store) -> None:
@@ -187,12 +254,12 @@ def _check_numbers_and_names(store: Store) -> None:
         "readings", [(1, f"r{place}", number, None, "m", None) for place, number in enumerate(numbers)]
     )
     found = [row[2] for row in store.rows("readings", order=("signal",))]
-    _equal([number.hex() for number in found], [number.hex() for number in numbers], "numbers are exact")
+    check_equal([number.hex() for number in found], [number.hex() for number in numbers], "numbers are exact")
     state = bytes(range(256))
     store.write("runner_states", [("name", word, 0, state, word) for word in WORDS])
     for word in WORDS:
         ((kept, subject),) = store.rows("runner_states", [("key", "=", word)], columns=("state", "subject"))
-        _equal((bytes(kept), subject), (state, word), f"bytes under the name {word!r}")
+        check_equal((bytes(kept), subject), (state, word), f"bytes under the name {word!r}")
 
 
 def _check_rules(store: Store) -> None:
@@ -204,22 +271,22 @@ def _check_rules(store: Store) -> None:
         )
         for number in range(10)
     ]  # fmt: skip
-    _equal(store.add(events)[:2], (10, 0), "events are added")
-    _equal(store.add(events[3:])[:2], (0, 7), "events are added once")
+    check_equal(store.add(events)[:2], (10, 0), "events are added")
+    check_equal(store.add(events[3:])[:2], (0, 7), "events are added once")
     store.add_readings(("input", "e4"), [Reading("later", 0.5, "m@1")])
     kept = list(store.events())
-    _equal([item.id for item in kept], [item.id for item in events], "events come in order")
-    _equal(list(store.columns()), kept, "columns are the same events")
-    _equal([row.name for row in store.touched("s", "v", NOON)], ["s0"], "who has something new is found")
-    _equal([row.events for row in store.links(target="s0")], [2, 2, 1], "links are counted")
+    check_equal([item.id for item in kept], [item.id for item in events], "events come in order")
+    check_equal(list(store.columns()), kept, "columns are the same events")
+    check_equal([row.name for row in store.touched("s", "v", NOON)], ["s0"], "who has something new is found")
+    check_equal([row.events for row in store.links(target="s0")], [2, 2, 1], "links are counted")
     store.put_note("kind", "key", {"n": 1}, NOON)
     rows = [(name, tuple(row)) for name, batch in store.dump() for row in batch]
-    _equal(len([name for name, _ in rows if name == "events"]), 10, "a copy has every event")
+    check_equal(len([name for name, _ in rows if name == "events"]), 10, "a copy has every event")
     done = store.purge(subject="s0")
-    _equal(
+    check_equal(
         (done.events, store.count("events"), store.info().subjects), (4, 6, 2), "a purge removes a subject"
     )
-    _equal(store.count("events", [("target", "=", "s0")]), 0, "a purge removes the name of a subject")
+    check_call(store, 0, "a purge removes the name of a subject", "count", "events", [("target", "=", "s0")])
 
 
 # --- rows to write ---------------------------------------------------------------------------
@@ -273,66 +340,10 @@ def _write_events(store: Store) -> None:
             _event(5, "t", "ann", "e2", 1),
         ]
     )
-    _equal(known, [], "the same id in two sources is two events")
+    check_equal(known, [], "the same id in two sources is two events")
 
 
 def _clear(store: Store) -> None:
     for kind in reversed(KINDS):
-        store.delete(kind, _own(kind))
-        _equal(store.count(kind, _own(kind)), 0, f"all {kind} can be removed")
-
-
-def _own(kind: str) -> Where:
-    """Conditions for what is not the store's own: its version may be a row of `meta`."""
-    return [("name", "!=", VERSION)] if kind == "meta" else ()
-
-
-# --- what is expected ------------------------------------------------------------------------
-
-
-class _Stop(Exception):
-    """Ends a transaction."""
-
-
-@contextmanager
-def _expected(kind: type[Exception]) -> Iterator[None]:
-    try:
-        yield
-    except kind:
-        return
-    raise AssertionError("transact raises what its work raises")
-
-
-def _rows(store: Store, kind: str, where: Where = ()) -> list[Row]:
-    """The rows of a kind in the order of their keys."""
-    rows = (
-        tuple(bytes(value) if isinstance(value, bytearray | memoryview) else value for value in row)
-        for row in store.rows(kind, [*_own(kind), *where])
-    )
-    key = [KINDS[kind].names.index(name) for name in KINDS[kind].key]
-    return sorted(rows, key=lambda row: tuple(row[place] for place in key))
-
-
-def _holds(kind: str, row: Row, where: Where) -> bool:
-    """Whether a row meets all conditions."""
-    values = dict(zip(KINDS[kind].names, row, strict=True))
-    return all(_meets(values, condition) for condition in where)
-
-
-def _meets(values: dict[str, Any], condition: Condition) -> bool:
-    column, operator, wanted = condition
-    if operator == "contains":
-        columns: Sequence[str] = (column,) if isinstance(column, str) else column
-        return any(values[name] is not None and wanted in values[name] for name in columns)
-    assert isinstance(column, str)
-    value = values[column]
-    if operator == "in":
-        return value is not None and value in wanted
-    if operator in ("=", "!="):
-        return bool((eq if operator == "=" else ne)(value, wanted))
-    return value is not None and COMPARE[operator](value, wanted)
-
-
-def _equal(found: object, expected: object, promise: str) -> None:
-    if found != expected:
-        raise AssertionError(f"{promise}: found {found!r:.500}, expected {expected!r:.500}")
+        store.delete(kind, own_rows(kind))
+        check_call(store, 0, f"all {kind} can be removed", "count", kind, own_rows(kind))
