@@ -22,7 +22,7 @@ from io import StringIO
 from pathlib import Path
 from typing import Any
 
-DIGITS = 6
+DIGITS = 4
 """Significant digits of numbers: the last ones differ between processors."""
 STRING_CHARS = 90
 FIELD_CHARS = 240
